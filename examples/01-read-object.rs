@@ -1,7 +1,7 @@
 //! An object as data: its programs, functions and maps. Needs neither root nor Linux.
 //!
 //! `cargo run -p xway-examples --bin 01-read-object -- bpf/prebuilt/drop.o`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result};

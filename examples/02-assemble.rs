@@ -2,7 +2,7 @@
 //! Needs neither root nor Linux.
 //!
 //! `cargo run -p xway-examples --bin 02-assemble`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result};

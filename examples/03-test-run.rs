@@ -2,7 +2,7 @@
 //! Needs root.
 //!
 //! `cargo build -p xway-examples && sudo target/debug/03-test-run`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use anyhow::Result;

@@ -2,7 +2,7 @@
 //! nothing outside of the two namespaces that it makes, and removes them.
 //!
 //! `cargo build -p xway-examples && sudo target/debug/04-two-hosts`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

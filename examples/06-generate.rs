@@ -3,7 +3,7 @@
 //! Needs root; touches nothing outside of the two namespaces that it makes, and removes them.
 //!
 //! `cargo build -p xway-examples && sudo target/debug/06-generate`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::thread;

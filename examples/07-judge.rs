@@ -1,8 +1,8 @@
-//! A device under test, judged packet by packet: each frame carries what should become of it, and
-//! the sink behind the device tells what did. Needs root; all packets stay in a lab.
+//! A device under test, judged packet by packet: each frame carries the expected action, and the
+//! sink after the device compares it with the actual one. Needs root; all packets remain in a lab.
 //!
 //! `cargo build -p xway-examples && sudo target/debug/07-judge`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

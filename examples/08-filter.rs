@@ -2,7 +2,7 @@
 //! Needs root; touches nothing outside of the two namespaces that it makes, and removes them.
 //!
 //! `cargo build -p xway-examples && sudo target/debug/08-filter`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::net::{Ipv4Addr, UdpSocket};
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Loads a rule. The program stays attached after this process ended, until it is unloaded.
+/// Loads a rule. The program remains attached after this process ended, until it is unloaded.
 fn load() -> Result<()> {
     let control = Control::new("/run/xway");
     let text = "rules = [\"time: drop udp dport 123\"]\n";

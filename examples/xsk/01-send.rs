@@ -1,7 +1,7 @@
 //! Sends numbered packets out of an interface, 64 at a time. Needs root, or CAP_NET_RAW.
 //!
 //! `cargo build -p xway-examples && sudo target/debug/xsk-01-send eth0 1000`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Receives packets that match a rule, in place; everything else goes to the stack as before.
 //!
 //! `sudo target/debug/xsk-02-receive eth0 'any udp 5000' 10`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! sent, with its Ethernet addresses exchanged.
 //!
 //! `sudo target/debug/xsk-03-echo eth0 'any udp 7' 1000`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A cable between two interfaces: both sockets have one memory, so packets move without a copy.
 //!
 //! `sudo target/debug/xsk-04-forward eth0 eth1 1000`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn open(name: &str, umem: &Umem) -> Result<(Tx, Rx)> {
     Ok(Interface::open(name)?.socket(0).umem(umem).open()?.split())
 }
 
-/// Moves what is there; tells how many went on.
+/// Moves the received packets; returns how many were sent.
 fn pass(rx: &mut Rx, tx: &mut Tx) -> Result<u64> {
     let mut moved = 0;
     let mut out = tx.batch(64);

@@ -1,8 +1,8 @@
-//! Answers every SYN to a port, whoever listens or not: the start of a honeypot or of a SYN proxy.
-//! IPv4 without options. The rest of the host's traffic is the stack's, as before.
+//! Answers every SYN to a port, with or without a listener: the start of a honeypot or of a SYN
+//! proxy. IPv4 without options. The rest of the host's traffic is the stack's, as before.
 //!
 //! `sudo target/debug/xsk-05-syn eth0 8080 100`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::hash::{BuildHasher, RandomState};
@@ -38,7 +38,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Makes a SYN-ACK of a SYN. Its sequence number is a cookie: whoever acknowledges it has seen it.
+/// Makes a SYN-ACK of a SYN. Its sequence number is a cookie: a client that acknowledges it has
+/// received it.
 fn answer(packet: &mut [u8], secret: &RandomState) {
     let cookie = secret.hash_one(&packet[26..38]) as u32;
     let acknowledged = u32::from_be_bytes([packet[38], packet[39], packet[40], packet[41]]);

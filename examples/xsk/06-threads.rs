@@ -1,7 +1,7 @@
 //! One socket and one thread for each queue of an interface, each kept on a processor.
 //!
 //! `sudo target/debug/xsk-06-threads eth0 'any udp 5000' 1000`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     let sockets = interface.sockets(|socket| socket)?;
     println!("waiting for {count} packets on {} queues", sockets.len());
 
-    // Whoever sees the last packet stops all; an error or a panic of one would, too.
+    // The thread that sees the last packet stops all; an error or a panic of one would, too.
     let (stop, received) = (Stop::new(), AtomicU64::new(0));
     let lines = interface.run(sockets, &Cpus::Auto, &stop, |mut socket, worker| {
         let (rx, mut own) = (socket.rx(), 0);

@@ -104,7 +104,7 @@ impl Machine {
         Ok(records.iter().map(|record| PyBytes::new(py, &record.bytes)).collect())
     }
 
-    /// Lets time pass until so many nanoseconds since boot, and runs the timers that are due.
+    /// Advances the clock to `now_ns` nanoseconds since boot, and runs the timers that are due.
     fn advance(&mut self, now_ns: u64) -> PyResult<usize> {
         self.worker.advance(now_ns).map_err(|fault| raised(vm::Error::Fault(fault)))
     }

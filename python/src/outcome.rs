@@ -43,7 +43,7 @@ impl Outcome {
         PyBytes::new(py, &self.run.packet)
     }
 
-    /// What it left in front of the packet.
+    /// The metadata that the program stored before the packet.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.run.metadata)

@@ -1,6 +1,6 @@
-//! A scenario that is run here, and what its rows and reasons say.
+//! A scenario that is run here, with its rows and reasons.
 //!
-//! Rule: no value is compared with a number: a test machine's speed is nobody's promise.
+//! Rule: no value is compared with a number, because the speed of a test machine varies.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ pub fn run(name: &str) -> Bench {
     rounds(name, 5)
 }
 
-/// So many rounds, for what takes its time.
+/// Runs a scenario for a number of rounds.
 pub fn rounds(name: &str, rounds: usize) -> Bench {
     let mut silent = Silent;
     let mut harness = Harness::new(rounds, 0.05, &mut silent);
@@ -28,14 +28,17 @@ pub fn reason<'b>(bench: &'b Bench, cell: &str) -> Option<&'b str> {
 /// Whether a cell is not there because this machine had no time for it, round after round: so that
 /// tests do not ask for more than a machine can do beside others.
 pub fn is_held_up(reason: &str) -> bool {
-    reason.starts_with("came to nothing in ")
+    reason.starts_with("failed in ")
 }
 
 /// A cell has a value, or a reason why not.
 #[track_caller]
-pub fn told(bench: &Bench, cell: &str, row: &str) {
+pub fn assert_present(bench: &Bench, cell: &str, row: &str) {
     let (value, reason) = (bench.median(row), reason(bench, cell));
-    assert!(value.is_some() || reason.is_some_and(|why| !why.is_empty()), "{cell}: nothing said");
+    assert!(
+        value.is_some() || reason.is_some_and(|why| !why.is_empty()),
+        "{cell}: neither value nor reason"
+    );
 }
 
 /// This process holds no namespace, no BPF object and no packet socket any more.

@@ -1,4 +1,4 @@
-//! Objects from C source: as files, as users would bring them, or read at once.
+//! Objects from C source: as files, as users have them, or as a `Spec`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use spec::Spec;
 
-/// Compiles `source` behind the usual definitions into `FOLDER/NAME.o`.
+/// Compiles `source` after the usual definitions into `FOLDER/NAME.o`.
 pub fn compile(folder: &Path, name: &str, source: &str) -> PathBuf {
     compile_for("bpf", folder, name, source)
 }
 
-/// The same for another target, such as `bpfeb`.
+/// Compiles for another target, such as `bpfeb`.
 pub fn compile_for(target: &str, folder: &Path, name: &str, source: &str) -> PathBuf {
     build(target, &["-g"], &folder.join(name), source)
 }
@@ -22,7 +22,7 @@ pub fn read(name: &str, source: &str) -> Spec {
     parse(name, &["-g"], source)
 }
 
-/// The same without any types.
+/// Compiles and reads an object without any types.
 pub fn read_bare(name: &str, source: &str) -> Spec {
     parse(name, &[], source)
 }

@@ -36,7 +36,7 @@ pub fn corpus(seed: u64) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Each kind, over both families, below up to two tags, and what is no IP.
+/// Each kind, over both families, below up to two tags, and frames other than IP.
 fn whole() -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for ipv6 in [false, true] {

@@ -6,12 +6,12 @@ use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
 
 use crate::xway::prebuilt;
 
-/// Loads, or fails the test with what the kernel said.
+/// Loads, or fails the test with the kernel's message.
 pub fn load(spec: &Spec) -> Object {
     Object::load(spec, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A program that says `verdict` to every packet.
+/// A program that returns `verdict` for every packet.
 pub fn constant(name: &str, verdict: Verdict) -> Assembler {
     let mut a = Assembler::new(name, ProgramKind::XDP);
     a.verdict(verdict);
@@ -23,13 +23,13 @@ pub fn constant_program(name: &str, verdict: Verdict) -> Program {
     load(&spec).into_parts().0.remove(0)
 }
 
-/// A program of somebody who uses no `xway`, called `drop_udp`.
+/// A program that was not loaded by `xway`, called `drop_udp`.
 pub fn foreign() -> Object {
     let name = "test/talk_drop.o";
     load(&Spec::parse(name, &std::fs::read(prebuilt(name)).unwrap()).unwrap())
 }
 
-/// Counts packets in slot 0 of the per-CPU array `seen`, then says `verdict`.
+/// Counts packets in slot 0 of the per-CPU array `seen`, then returns `verdict`.
 pub fn counting(name: &str, verdict: Verdict) -> Assembler {
     let mut a = Assembler::new(name, ProgramKind::XDP);
     let absent = a.label();

@@ -1,6 +1,6 @@
-//! TCP segments byte by byte, with whatever a test wants to be wrong about them.
+//! TCP segments byte by byte, with the defects that a test needs.
 //!
-//! Rule: everything is right unless a field says otherwise, also the checksums.
+//! Rule: everything is correct unless a field is set, also the checksums.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,6 +1,6 @@
 //! Two hosts, of which `b` runs `xway` on its eth0 and `a` sends it frames.
 //!
-//! Rule: nobody else sends, so what `status` counts is exactly what the test sent.
+//! Rule: there is no other sender, so `status` counts exactly what the test sent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ impl Stage {
 
     pub fn with(options: &LinkOptions) -> Self {
         let net = TwoHosts::build(options).unwrap();
-        // It would tell of its multicast groups now and then.
+        // It would report its multicast groups now and then.
         net.a.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
         Self { net, xway: Xway::new() }
     }
@@ -57,7 +57,7 @@ impl Stage {
         !child.wait().unwrap().success()
     }
 
-    /// The same for `--json`, which must end well.
+    /// Runs with `--json`, which must succeed.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {
         self.run(&[&["--json"], arguments].concat()).json(0)
@@ -81,7 +81,7 @@ impl Stage {
         (0..count).for_each(|_| wire.send(frame).unwrap());
     }
 
-    /// What `status` says of `b`'s eth0.
+    /// What `status` reports for `b`'s eth0.
     #[track_caller]
     pub fn status(&self) -> Value {
         let status = self.json(&["status", "eth0", "--interval", "1ms"]);
@@ -122,7 +122,7 @@ impl Stage {
         let root = self.xway.state().join("bpf");
         let mut found = Vec::new();
         walk(&root, &mut found);
-        // Nobody can pin a name with a dot, so these are the kernel's own.
+        // A name with a dot cannot be pinned, so these are the kernel's own.
         found.retain(|path| path.extension().is_none());
         found.iter().map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect()
     }

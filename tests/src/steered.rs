@@ -1,7 +1,7 @@
-//! `Steered`: a socket that counts the packets it is given and takes none.
+//! `Steered`: a socket that counts the packets steered to it and reads none.
 //!
-//! Its fill ring stays empty, so the kernel counts each packet as dropped for want of a frame: all
-//! that a test of steering needs to see, without rings in memory.
+//! Its fill ring is always empty, so the kernel counts each packet as dropped for lack of a frame:
+//! all that a test of steering needs, without rings in memory.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Counting {
         }
         let to = XskBinding { ifindex, queue, flags: 0 };
         let mut last = None;
-        // Whoever had the queue before is still leaving it.
+        // The previous socket of the queue is still being closed.
         let bound = lab::until("a free queue", PATIENCE, || {
             last = socket.bind(to, None).err();
             match &last {

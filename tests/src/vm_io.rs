@@ -60,7 +60,7 @@ pub fn object(maps: Vec<MapDef>, programs: Vec<Assembler>) -> Spec {
     object.finish().unwrap()
 }
 
-/// The same object on both arms.
+/// One object on both arms.
 #[derive(Debug)]
 pub struct Both {
     pub kernel: KernelRuntime,
@@ -68,7 +68,7 @@ pub struct Both {
 }
 
 impl Both {
-    /// The calling thread stays on processor 0, which the engine runs on too.
+    /// Binds the calling thread to processor 0, which the engine runs on too.
     pub fn load(spec: &Spec) -> Self {
         sys::cpu::set_affinity(&[0]).unwrap();
         let cpus = u32::try_from(sys::cpu::possible().unwrap()).unwrap();
@@ -86,8 +86,8 @@ impl Both {
     pub fn run(&mut self, program: &str, arguments: &[u64]) -> [u64; 4] {
         let kernel = run(&mut self.kernel, program, arguments);
         let engine = run(&mut self.engine, program, arguments);
-        let told = |answers: [u64; 4]| answers.map(u64::cast_signed);
-        assert_eq!(told(engine), told(kernel), "{program} {arguments:x?}");
+        let signed = |answers: [u64; 4]| answers.map(u64::cast_signed);
+        assert_eq!(signed(engine), signed(kernel), "{program} {arguments:x?}");
         engine
     }
 }

@@ -33,9 +33,9 @@ pub fn ip(host: &Host, commands: &str) {
 pub fn snapshot(host: &Host) -> vm::World {
     let snapshot = host.run(control::host::snapshot).unwrap().unwrap();
     let omitted: Vec<_> =
-        snapshot.omitted.iter().filter(|line| !line.starts_with("tracked")).collect();
+        snapshot.omitted.iter().filter(|line| line.object != "tracked connections").collect();
     assert!(omitted.is_empty(), "{omitted:#?}");
-    // What is asked is the saved world, as a file would hold it.
+    // The saved world is used, as a file would hold it.
     vm::World::from_toml(&snapshot.world.to_toml().unwrap()).unwrap()
 }
 

@@ -65,12 +65,12 @@ impl Xway {
         command
     }
 
-    /// The same, to its end.
+    /// Runs a command in a host, to its end.
     pub fn run_in(&self, host: &Host, arguments: &[&str]) -> Answer {
         Answer::of(self.command_in(host, arguments).output().unwrap())
     }
 
-    /// The same, to its end, as another user with these capabilities and no others.
+    /// Runs a command to its end, as another user with exactly these capabilities.
     pub fn run_as(
         &self,
         host: &Host,
@@ -89,7 +89,7 @@ impl Xway {
         Answer::of(command.output().unwrap())
     }
 
-    /// The same without any capability, though as root.
+    /// Runs a command without any capability, though as root.
     pub fn run_powerless(&self, arguments: &[&str]) -> Answer {
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(program());
@@ -108,7 +108,7 @@ impl Drop for Xway {
     fn drop(&mut self) {
         let bpffs = self.state.join("bpf");
         if sys::mount::is_bpffs(&bpffs) {
-            // A destructor cannot report, and what stays is in the temporary folder.
+            // A destructor cannot report, and the rest is in the temporary directory.
             let _ = sys::mount::unmount(&bpffs);
         }
         let _ = fs::remove_dir_all(&self.state);
@@ -129,7 +129,7 @@ impl Answer {
         self.stdout
     }
 
-    /// The same for `--json`.
+    /// Runs with `--json`.
     #[track_caller]
     pub fn json(self, code: i32) -> Value {
         let text = self.ended(code);

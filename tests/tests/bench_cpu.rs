@@ -1,9 +1,9 @@
-//! `bench cpu`: every point is a share of a processor over the rate that was offered; where that is
-//! not the rate that was asked for, its row says so.
+//! `bench cpu`: every point is a share of a processor over the rate that was offered; rows whose
+//! rate is not the requested one are marked.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use report::figure::Shape;
-use xway_tests::cell::{assert_nothing_left, reason, run, told};
+use xway_tests::cell::{assert_nothing_left, assert_present, reason, run};
 
 #[test]
 fn points_are_of_rates_that_were_offered_and_nothing_stays() {
@@ -12,7 +12,7 @@ fn points_are_of_rates_that_were_offered_and_nothing_stays() {
     for (taker, rates) in [("xdp-native", RATES), ("nft-raw", RATES), (POLL, POLL_RATES)] {
         for pps in rates {
             let cell = format!("{taker}@{pps}");
-            told(&bench, &cell, &cell);
+            assert_present(&bench, &cell, &cell);
         }
     }
     for row in bench.rounds() {
@@ -27,8 +27,8 @@ fn points_are_of_rates_that_were_offered_and_nothing_stays() {
                 let is_kept = bench.median(&row.name).unwrap() >= 0.9 * asked;
                 let cell = row.name.trim_start_matches("offered/");
                 let mut marks = bench.notes().marks.iter().filter(|mark| mark.row == cell);
-                let is_told = marks.any(|mark| mark.text.contains("the sender offered"));
-                assert_eq!(is_told, !is_kept, "{row:?}");
+                let is_reported = marks.any(|mark| mark.text.contains("the sender offered"));
+                assert_eq!(is_reported, !is_kept, "{row:?}");
             }
             _ => panic!("{row:?} is of no known kind"),
         }

@@ -1,5 +1,5 @@
-//! `bench ddos`: each point has its rows or says why not, and nothing stays. Whether the service
-//! lives is a matter of speed, which tests do not judge.
+//! `bench ddos`: each point has its rows or a reason, and nothing remains. Whether the service
+//! survives depends on speed, which tests do not judge.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use lab::stage::{ATTACKER_LINK, COOKIES};
 use lab::{Host, Service, Stage};
 use report::Bench;
 use report::figure::Shape;
-use xway_tests::cell::{assert_nothing_left, reason, rounds, told};
+use xway_tests::cell::{assert_nothing_left, assert_present, reason, rounds};
 
 /// Where the thread may run and how favoured it is, and what labs there are.
 fn surroundings() -> (Vec<usize>, i32, Vec<String>) {
@@ -30,18 +30,18 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
     assert_eq!(surroundings(), before);
 
     let has = |row: &str| bench.median(row).is_some();
-    for (defence, rates) in DEFENCES {
+    for (defense, rates) in DEFENCES {
         for rate in *rates {
-            let point = format!("{defence}@{rate}");
-            told(&bench, &point, &point);
+            let point = format!("{defense}@{rate}");
+            assert_present(&bench, &point, &point);
             assert_eq!(has(&format!("busy/{point}")), has(&point), "{point}");
             for what in ["offered", "lost", "kept"] {
                 let row = format!("{what}/{point}");
                 assert_eq!(has(&row), has(&point) && *rate != "0", "{row}");
             }
         }
-        let nothing_to_reach = has(&format!("{defence}@0"));
-        assert_eq!(nothing_to_reach, rates.contains(&"0"), "{defence} without a flood");
+        let nothing_to_reach = has(&format!("{defense}@0"));
+        assert_eq!(nothing_to_reach, rates.contains(&"0"), "{defense} without a flood");
     }
     for row in bench.rounds() {
         let (what, least) = (row.name.split_once('/').map(|(what, _)| what), row.values[0]);
@@ -113,7 +113,7 @@ fn figures(bench: &Bench) {
 fn interrupted_in_the_middle_it_keeps_what_it_has_and_leaves_nothing() {
     let before = surroundings();
     let asked = Cell::new(0);
-    // It is asked before each turn, so some have ended by then, in the warm-up and after it.
+    // It is called before each turn, so some have ended by then, in the warm-up and after it.
     let is_over = || {
         asked.set(asked.get() + 1);
         asked.get() > TURNS

@@ -1,5 +1,5 @@
-//! `bench run drop` and `pass`: packets end at every hook, are counted where they ended, and when a
-//! hook is gone there is nothing left of it. How fast it is, is no matter of tests.
+//! `bench run drop` and `pass`: packets end at every hook, are counted where they ended, and
+//! nothing remains of a removed hook. Speed is not tested.
 
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
@@ -68,7 +68,7 @@ fn arrives(field: &Field, port: u16) -> bool {
 }
 
 /// Rules, queueing disciplines and programs at the receiver, as the tools list them; empty where
-/// there are none. A table or chain without rules may stay.
+/// there are none. A table or chain without rules may remain.
 fn remains(field: &Field) -> [String; 4] {
     let listed = |program: &str, words: &[&str], marks: &[&str]| {
         let output = field.receiver.command(program).unwrap().args(words).output();
@@ -89,7 +89,7 @@ fn remains(field: &Field) -> [String; 4] {
 }
 
 #[test]
-fn a_short_run_has_every_row_or_says_why_not() {
+fn a_short_run_has_every_row_or_a_reason() {
     let report = run("drop", None);
     let names: Vec<&str> = hook::ALL.iter().map(|hook| hook.name).collect();
     for name in &names {
@@ -124,7 +124,7 @@ fn a_short_run_has_every_row_or_says_why_not() {
 }
 
 #[test]
-fn a_tool_that_is_not_here_is_told_and_the_others_are_measured() {
+fn a_missing_tool_is_reported_and_the_others_are_measured() {
     let report = run("drop", Some("/nonexistent"));
     for hook in hook::ALL {
         let name = hook.name;
@@ -154,7 +154,7 @@ fn a_tool_that_is_not_here_is_told_and_the_others_are_measured() {
     assert!(answer.error().contains("there is no nft in PATH"), "nothing to measure without it");
 }
 
-/// Of one scenario, perhaps where tools are looked for elsewhere.
+/// The result of one scenario, optionally with another search path for tools.
 fn run(scenario: &str, path: Option<&str>) -> Value {
     let xway = Xway::new();
     let words = ["bench", "run", scenario, "--rounds", "5", "--seconds", "0.05", "--json"];
@@ -174,7 +174,7 @@ fn absent<'a>(report: &'a Value, name: &str) -> Option<&'a str> {
     gone["reason"].as_str()
 }
 
-/// What every kernel that runs these tests has, and nobody must install.
+/// Hooks of every kernel that runs these tests, which need no installation.
 const ALWAYS: [&str; 6] = ["socket", "tc-bpf", "xdp-generic", "af-xdp", "xdp-native", "limit"];
 /// To wait for packets.
 const LONG: Duration = Duration::from_secs(5);

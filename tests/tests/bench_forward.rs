@@ -87,7 +87,7 @@ fn what_is_spoilt_on_its_way_is_seen() {
 }
 
 #[test]
-fn what_cannot_be_set_up_says_why_and_leaves_nothing() {
+fn a_failed_set_up_has_a_reason_and_leaves_nothing() {
     let _alone = alone();
     let line = Line::build(&Testbed::Lab).unwrap();
     let port = (line.near.ipv4().unwrap(), bench::field::PORT);
@@ -135,7 +135,7 @@ fn a_short_run_has_a_row_for_every_way() {
     assert_eq!(figures, ["forward-translated", "forward-untouched"]);
 }
 
-/// Everything on the forwarder that a way could leave behind.
+/// Everything that a path could leave on the forwarder.
 fn remains(line: &Line) -> String {
     let me = std::process::id();
     let owners = Owners::now();

@@ -1,11 +1,11 @@
-//! `bench latency`: every way has its times at a low and at a high rate, or says why not; what is
-//! looked for is the highest rate of each.
+//! `bench latency`: every path has its times at a low and at a high rate, or a reason; the highest
+//! rate of each is searched.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeSet;
 
 use report::figure::Shape;
-use xway_tests::cell::{assert_nothing_left, run, told};
+use xway_tests::cell::{assert_nothing_left, assert_present, run};
 
 #[test]
 fn each_way_has_times_and_nothing_stays() {
@@ -13,10 +13,10 @@ fn each_way_has_times_and_nothing_stays() {
     assert_nothing_left();
     let rates: BTreeSet<&str> =
         bench.rounds().iter().filter_map(|row| Some(row.name.split_once('@')?.1)).collect();
-    // On a machine that is busy there may be no high rate, which is said.
+    // On a busy machine there may be no high rate, which is reported.
     assert!(rates.contains("100") || !bench.notes().absent.is_empty(), "{rates:?}");
     for way in WAYS {
-        told(&bench, &format!("{way}@100"), &format!("avg/{way}@100"));
+        assert_present(&bench, &format!("{way}@100"), &format!("avg/{way}@100"));
     }
     for (way, rate) in WAYS.iter().flat_map(|way| rates.iter().map(move |rate| (way, rate))) {
         let cell = format!("{way}@{rate}");
@@ -27,7 +27,7 @@ fn each_way_has_times_and_nothing_stays() {
         assert!(shares.iter().all(|share| (0.0..=100.0).contains(share)), "{cell}: {shares:?}");
         assert_eq!(row("avg").is_some(), row("max").is_some_and(|ns| ns > 0.0), "{cell}");
     }
-    // What each way carries is told, and who carries less than another at which rate it fails.
+    // The rate of each path is reported, and for slower ones the rate at which they fail.
     let notes = bench.notes().notes.join("\n");
     assert!(WAYS.iter().all(|way| notes.contains(&format!("{way} carries "))), "{notes}");
     for figure in bench.notes().figures.iter().filter(|figure| figure.name.contains("own")) {

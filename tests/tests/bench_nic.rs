@@ -1,6 +1,6 @@
 //! `xway bench run --iface --peer`: named interfaces of the caller's namespace, which here is one
-//! of a lab. What they measure is no matter; that nothing stays on them, and nothing else is
-//! touched, is.
+//! of a lab. The values are not tested; that nothing remains on them, and nothing else is touched,
+//! is.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,7 @@ impl Net {
         Self { _lab: lab, here, there, xway: Xway::new() }
     }
 
-    /// `xway bench run drop WORDS --rounds 5`; the session of whoever runs the tests is elsewhere.
+    /// `xway bench run drop WORDS --rounds 5`; the SSH session of the tests' user is elsewhere.
     fn command(&self, words: &str) -> Command {
         let run = ["bench", "run", "--rounds", "5"];
         let words: Vec<&str> = run.into_iter().chain(words.split_whitespace()).collect();
@@ -152,7 +152,7 @@ fn hooks_are_measured_between_two_cards_and_nothing_stays() {
     assert_eq!(["other", "way-out", "far"].map(|name| counted(&net, name)), others);
 }
 
-/// Few packets: what neighbours have to say. A flood would be thousands.
+/// Few packets: neighbor discovery. A flood would be thousands.
 fn counted(net: &Net, name: &str) -> bool {
     let statistics = net.here.netlink().unwrap().link(name).unwrap().statistics;
     statistics.rx_packets + statistics.tx_packets > 1000
@@ -167,7 +167,7 @@ fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
         net.wait_for_program();
         signal(&child, name);
         child.wait().unwrap();
-        // What a process held goes a moment after it.
+        // The resources of a process are released shortly after its end.
         let is_clean = || Ok((net.state("card") == before[0]).then_some(()));
         until("the card as it was", PATIENCE, is_clean).unwrap();
         assert_eq!(net.states(), before, "after SIG{name}");
@@ -202,7 +202,7 @@ fn what_may_not_be_used_is_refused_with_the_reason() {
 }
 
 #[test]
-fn another_host_sends_what_it_is_told_to() {
+fn another_host_runs_the_printed_command() {
     let net = Net::new();
     let mac = net.there.mac("far").unwrap();
     let words = format!("drop --seconds 0.05 --iface far --peer {mac} --json");

@@ -1,11 +1,11 @@
-//! The page of a benchmark run in a real browser: it says nothing to the console, and its
-//! pictures are there, in light and dark and on a phone.
+//! The page of a benchmark run in a real browser: it writes nothing to the console, and its figures
+//! are visible, in light and dark and on a phone.
 //!
 //! The run is made up, so that it has everything that a run can have. Where no browser is
 //! installed, this is skipped and names the package.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-#![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
+#![allow(clippy::print_stdout, reason = "a test that cannot run prints why")]
 
 #[path = "../../crates/report/tests/made_up/mod.rs"]
 mod made_up;
@@ -59,12 +59,12 @@ fn a_page_with_an_error_would_be_seen() {
     }
 }
 
-/// Neither black, white nor grey.
+/// Neither black, white nor gray.
 fn is_coloured(colour: &[u8; 3]) -> bool {
     let (least, most) = (colour.iter().min().unwrap(), colour.iter().max().unwrap());
     most - least > 60
 }
 
-/// Of a figure: text alone covers about this much.
+/// Share of a figure that text alone covers.
 const LEAST_DRAWN: f64 = 0.03;
 const LEAST_HUES: usize = 8;

@@ -17,7 +17,7 @@ use sys::net::NewRoute;
 use xway_tests::cell::{is_held_up, reason};
 
 #[test]
-fn each_destination_is_reached_whoever_routes() {
+fn each_destination_is_reached_by_every_router() {
     let table = Table::of(ROUTES).unwrap();
     let net = Net::build().unwrap();
     assert_eq!(net.add_table(&table).unwrap().routes, ROUTES);
@@ -72,26 +72,26 @@ fn without_a_route_nothing_gets_behind_the_router() {
 }
 
 #[test]
-fn what_is_measured_and_told() {
+fn values_are_measured_and_reported() {
     let before = labs();
     let mut silent = Silent;
     let bench = measure(&mut Harness::new(2, 0.1, &mut silent), ROUTES).unwrap();
     let absent = &bench.notes().absent;
     assert!(absent.iter().all(|gone| is_held_up(&gone.reason)), "{absent:?}");
-    let is_told = |row: &str| bench.median(row).is_some() || reason(&bench, row).is_some();
+    let is_reported = |row: &str| bench.median(row).is_some() || reason(&bench, row).is_some();
     for way in ["linux", "xdp"] {
         for size in ["1-route", "full"] {
             let row = format!("{way}/{size}");
-            assert!(is_told(&row) && bench.median(&row).is_none_or(|pps| pps > 0.0), "{row}");
+            assert!(is_reported(&row) && bench.median(&row).is_none_or(|pps| pps > 0.0), "{row}");
             let lost = bench.median(&format!("lost/{row}"));
             assert_eq!(lost.is_some(), bench.median(&row).is_some(), "{row}");
         }
         for count in [1, 10, 100, 1_000, 5_000, 20_000] {
-            assert!(is_told(&format!("{way}/full@{count}")), "{way} {count}");
+            assert!(is_reported(&format!("{way}/full@{count}")), "{way} {count}");
         }
     }
     for row in drawn(&bench) {
-        assert!(is_told(&row), "{row} is drawn and was not measured");
+        assert!(is_reported(&row), "{row} is drawn and was not measured");
     }
     let notes = bench.notes().notes.join("\n");
     for fact in ["2000 routes were given to the kernel", "was taken away in"] {
@@ -155,7 +155,7 @@ fn of_many_routes_the_refused_one_is_named() {
     assert!(fault.to_string().starts_with(wanted), "{fault}");
     assert!(count(&mut netlink) >= 7_500, "those in front of it");
 
-    // So many refusals that their answers do not all fit.
+    // More refusals than fit into the receive buffer.
     let fault = netlink.add_routes(&all).unwrap_err();
     assert!(fault.to_string().contains("48.0.0.0/24 via 10.0.2.2\": File exists"), "{fault}");
     assert_eq!(netlink.link("eth1").unwrap().ifindex, ifindex, "nothing is left of it");
@@ -177,5 +177,5 @@ const STRAY: u64 = 10;
 /// Packets a second that a capture can follow.
 const PACE: u64 = 5_000;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Behind the Ethernet header.
+/// Offset of the TTL, after the Ethernet header.
 const TTL: usize = 22;

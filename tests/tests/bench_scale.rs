@@ -1,4 +1,4 @@
-//! `bench scale`: each number of queues has its rows, and nothing stays.
+//! `bench scale`: each number of queues has its rows, and nothing remains.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 

@@ -20,7 +20,7 @@ stories! {
     tags_and_other_protocols
     a_packet_cut_at_any_length_is_judged
     random_packets_are_judged_as_by_the_model
-    policies_are_what_the_configuration_says
+    policies_are_those_of_the_configuration
     rules_change_while_the_program_is_loaded
     a_full_table_still_judges_by_the_old_rules
     jumbo_frames
@@ -238,23 +238,7 @@ fn a_packet_cut_at_any_length_is_judged<R: Arm>() {
     let rules = config().rules;
     for action in [PassOrDrop::Pass, PassOrDrop::Drop] {
         let mut judge = load::<R>(&Config { malformed: action, ..config() });
-        for whole in [
-            unpadded(&[], IPV4, &udp4("10.1.0.2", 1234)),
-            unpadded(
-                &[QINQ, VLAN],
-                IPV4,
-                &V4 { options: 8, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)),
-            ),
-            unpadded(
-                &[VLAN],
-                IPV6,
-                &v6(
-                    "2001:db8::2",
-                    0,
-                    &extension(0, DESTINATION, 2, &extensions(3, UDP, &udp(1234))),
-                ),
-            ),
-        ] {
+        for whole in frames_to_cut() {
             assert_eq!(judge.judge(&whole, 0).verdict, Verdict::Drop);
             for length in 14..whole.len() {
                 let judgement = judge.judge(&whole[..length], 0);
@@ -300,7 +284,7 @@ fn random_packets_are_judged_as_by_the_model<R: Arm>() {
     }
 }
 
-fn policies_are_what_the_configuration_says<R: Arm>() {
+fn policies_are_those_of_the_configuration<R: Arm>() {
     let later = V4 { fragment: 1, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234));
     let later = eth(&[], IPV4, &later);
     let broken = eth(&[], IPV4, &V4 { version: 5, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)));

@@ -1,5 +1,5 @@
 //! forward: packet in, verdict, reason and packet out, on the kernel's router with real routes and
-//! neighbours, and on the engine with the same in a world.
+//! neighbors, and on the engine with the same in a world.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::{Read, Write};
@@ -370,7 +370,7 @@ fn an_address_that_changes_is_followed() {
         let frame = |mac: &str| addressed(mac, from_a(to, 7).udp(b"x").unwrap());
         stays(&mut forward, "not yet", &frame(NEW), Verdict::Pass, "other-host");
         forward.site.ip(&format!("link set eth0 address {NEW}"));
-        // A change of address forgets the neighbours, until they are resolved again.
+        // A change of address forgets the neighbors, until they are resolved again.
         for (address, mac) in [("10.0.1.2", A), ("fd00:0:0:1::2", A)] {
             forward.site.ip(&format!("neigh replace {address} dev eth0 lladdr {mac}"));
         }

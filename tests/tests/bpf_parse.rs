@@ -34,13 +34,13 @@ fn arp(at: usize, byte: u8) -> Vec<u8> {
     message
 }
 
-/// UDP whose own length says `length`, with `payload` bytes behind the header.
+/// UDP whose length field is `length`, with `payload` bytes after the header.
 fn datagram(length: u16, payload: usize) -> Vec<u8> {
     let [high, low] = length.to_be_bytes();
     [vec![0, 1, 0, 2, high, low, 0, 0], vec![9; payload]].concat()
 }
 
-/// TCP whose data offset says `words`, with `rest` bytes behind the first 20.
+/// TCP whose data offset is `words`, with `rest` bytes after the first 20.
 fn segment(words: u8, rest: usize) -> Vec<u8> {
     let mut header = vec![0; 12];
     header.extend([words << 4, 2, 0, 0, 0, 0, 0, 0]);

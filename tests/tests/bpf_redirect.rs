@@ -214,19 +214,7 @@ fn ports_at_the_ends_of_ranges<R: Arm>() {
 fn a_packet_cut_at_any_length<R: Arm>() {
     let texts = ["any udp 1234", "10.1.0.2", "2001:db8::2", "any", "any udp"];
     let mut redirect = Redirect::<R>::with_rules(&[]);
-    for whole in [
-        unpadded(&[], IPV4, &V4::new("10.1.0.2", UDP).wrap(&udp(1234))),
-        unpadded(
-            &[QINQ, VLAN],
-            IPV4,
-            &V4 { options: 8, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)),
-        ),
-        unpadded(
-            &[VLAN],
-            IPV6,
-            &v6("2001:db8::2", 0, &extension(0, DESTINATION, 2, &extensions(3, UDP, &udp(1234)))),
-        ),
-    ] {
+    for whole in frames_to_cut() {
         for text in texts {
             let rules = rules(&[text]);
             redirect.write(0, &rules);
@@ -343,7 +331,7 @@ fn as_many_rules_as_fit<R: Arm>() {
         assert!(redirect.takes(&udp4("10.1.0.2", port)), "port {port}");
     }
     assert!(!redirect.takes(&udp4("10.1.0.2", RULES as u16)));
-    // What nobody writes: a count beyond the rules is taken for all of them.
+    // A count beyond the rules, which is never written, is taken for all of them.
     redirect.write(1, &rules(&["any tcp 9"]));
     redirect.state.rules[0] = u64::MAX;
     redirect.write(1, &[]);

@@ -11,7 +11,7 @@ use xway_tests::program::foreign;
 use xway_tests::stage::{Stage, counts};
 use xway_tests::xway::prebuilt;
 
-/// What `verdict` says is what every packet gets.
+/// Every packet gets the verdict of `verdict`.
 const SOURCE: &str = r#"
 const volatile __u32 verdict = XDP_PASS;
 

@@ -68,7 +68,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn the_list_says_what_there_is() {
+fn the_list_has_all_scenarios() {
     let xway = Xway::new();
     let list = xway.run(&["bench", "list", "--json"]).json(0);
     let kind = |name: &str| {
@@ -137,7 +137,7 @@ fn where_runs_are_kept_each_has_a_folder_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_told() {
+fn invalid_requests_are_reported() {
     let (xway, folder) = (Xway::new(), Folder::new("asked"));
     let file = folder.0.join("file");
     fs::write(&file, "").unwrap();
@@ -221,7 +221,7 @@ fn a_second_interrupt_ends_it_at_once() {
         line
     };
     assert!(line().contains("about 120 minutes"));
-    // An interrupt before the first turn would end it by itself.
+    // An interrupt before the first turn would already end it.
     let busy_ns = || sys::proc::run_ns(child.id()).unwrap();
     until("the first turn", PATIENCE, || Ok((busy_ns() > BEGUN_NS).then_some(()))).unwrap();
     signal(&child, "INT");
@@ -293,7 +293,7 @@ fn two_runs_are_compared() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told() {
+fn incomparable_runs_are_reported() {
     let (xway, folder) = (Xway::new(), Folder::new("broken"));
     let file = |name: &str, text: &str| {
         let path = folder.0.join(name);

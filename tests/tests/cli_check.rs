@@ -1,4 +1,4 @@
-//! `xway check`: what the verifier says, without attaching.
+//! `xway check`: the verifier's result, without attaching.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn a_refusal_names_line_source_and_remedy() {
 }
 
 #[test]
-fn what_is_no_object_is_an_error() {
+fn a_file_that_is_not_an_object_is_an_error() {
     let xway = Xway::new();
     let short = xway.state().join("short.o");
     std::fs::write(&short, &std::fs::read(prebuilt("drop.o")).unwrap()[..500]).unwrap();

@@ -1,5 +1,5 @@
-//! The demo from outside: its answer, its files, and that nothing stays. Whether the service lives
-//! is a matter of speed, which tests do not judge.
+//! The demo from outside: its output, its files, and that nothing remains. Whether the service
+//! survives depends on speed, which tests do not judge.
 
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
@@ -96,7 +96,7 @@ fn four_phases_are_measured_and_written_down() {
         rule[key].as_u64().unwrap()
     };
     assert!(count("service", "packets") > 0 && count("udp", "packets") > 0, "{text}");
-    // So few packets of so many addresses that each comes from a new one: only the sum is too much.
+    // Each packet comes from a new address: only the total is over the limit.
     assert!(count("udp", "taken") > count("udp", "packets") / 2, "{text}");
     let page = fs::read_to_string(text["report"].as_str().unwrap()).unwrap();
     assert!(page.contains("<svg") && page.contains("How it was done"));
@@ -114,7 +114,7 @@ fn four_phases_are_measured_and_written_down() {
 }
 
 #[test]
-fn interrupted_it_removes_its_lab_and_says_so() {
+fn interrupted_it_removes_its_lab_and_reports_it() {
     let folder = Folder::new("interrupted");
     let demo = Demo::start(&folder, "30s");
     let pid = demo.child.id().to_string();

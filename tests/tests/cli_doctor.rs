@@ -1,4 +1,4 @@
-//! `xway doctor`: tells all it can, whoever asks.
+//! `xway doctor`: reports all it can, for every user.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use serde_json::Value;

@@ -5,7 +5,7 @@ use lab::{Capture, LinkOptions};
 use serde_json::json;
 use xway_tests::stage::{PATIENCE, Stage, counts};
 
-/// Rules in force, as `xway drop eth0` without any tells them.
+/// Active rules, as `xway drop eth0` without arguments prints them.
 fn rules(stage: &Stage) -> serde_json::Value {
     stage.json(&["drop", "eth0"])["rules"].clone()
 }
@@ -100,8 +100,8 @@ fn rules_survive_a_new_program_and_another_mode() {
     let generic = ["drop", "eth0", "--mode", "generic", "--replace", "--remove", "any udp 7"];
     stage.run(&generic).ended(0);
     assert_eq!(arriving(&stage, &[7, 8, 9]), [7, 9]);
-    let told = stage.json(&["drop", "eth0"]);
-    assert_eq!((&told["mode"], &told["rules"]), (&json!("generic"), &json!(["any udp 8"])));
+    let report = stage.json(&["drop", "eth0"]);
+    assert_eq!((&report["mode"], &report["rules"]), (&json!("generic"), &json!(["any udp 8"])));
 }
 
 #[test]

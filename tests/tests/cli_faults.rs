@@ -1,4 +1,4 @@
-//! What goes wrong: each fault is told in one clear line, and nothing is left half done.
+//! Failures: each is reported in one clear line, and no change is left incomplete.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::os::fd::AsFd;
@@ -96,12 +96,12 @@ SEC("xdp") int careless(struct xdp_md *ctx)
 }
 "#;
     let object = compile(stage.xway.state(), "careless", source);
-    let told = stage.run(&["attach", "eth0", text(&object)]).error();
+    let error = stage.run(&["attach", "eth0", text(&object)]).error();
     for part in ["`careless`", "invalid access to packet", "careless.c:11", "data[13]", "data_end"]
     {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(error.contains(part), "{part}: {error}");
     }
-    assert!(told.lines().count() < 10, "not the whole log: {told}");
+    assert!(error.lines().count() < 10, "not the whole log: {error}");
     assert!(stage.attached().is_empty() && stage.pins().is_empty());
 
     stage.run(&["drop", "eth0", "any udp 7"]).ended(0);
@@ -137,9 +137,9 @@ SEC("xdp") int passes(struct xdp_md *ctx)
     let update = |key: &str| stage.run(&["map", "update", text(&pin), key, "1"]);
     update("1").ended(0);
     update("2").ended(0);
-    let told = update("3").error();
-    assert!(told.contains("E2BIG") || told.contains("full"), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let error = update("3").error();
+    assert!(error.contains("E2BIG") || error.contains("full"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
     let dump = stage.json(&["map", "dump", text(&pin)]);
     assert_eq!(dump["entries"].as_array().unwrap().len(), 2);
 }
@@ -153,7 +153,7 @@ fn without_rights_the_capability_is_named() {
         &["drop", "eth0", "any udp 7"],
         &["forward", "eth0"],
     ];
-    let nobody = |words: &[&str]| {
+    let unprivileged = |words: &[&str]| {
         let mut command = stage.net.b.command("setpriv").unwrap();
         let inner = stage.xway.command(words);
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -161,15 +161,15 @@ fn without_rights_the_capability_is_named() {
         Answer::of(command.output().unwrap())
     };
     for words in commands {
-        let told = nobody(words).error();
-        assert!(told.contains("CAP_NET_ADMIN") && told.contains("CAP_BPF"), "{words:?}: {told}");
-        let told = stage.xway.run_powerless(words).error();
-        assert!(told.contains("CAP_"), "{words:?}: {told}");
+        let error = unprivileged(words).error();
+        assert!(error.contains("CAP_NET_ADMIN") && error.contains("CAP_BPF"), "{words:?}: {error}");
+        let error = stage.xway.run_powerless(words).error();
+        assert!(error.contains("CAP_"), "{words:?}: {error}");
     }
     stage.run(&["drop", "eth0", "any udp 7"]).ended(0);
-    let told = nobody(&["status"]).error();
-    assert!(told.contains("not permitted to see what runs"), "{told}");
-    nobody(&["detach", "eth0"]).error();
+    let error = unprivileged(&["status"]).error();
+    assert!(error.contains("not permitted to see what runs"), "{error}");
+    unprivileged(&["detach", "eth0"]).error();
     assert_eq!(stage.attached().len(), 1);
 }
 
@@ -177,17 +177,17 @@ fn without_rights_the_capability_is_named() {
 fn frames_that_are_too_large_for_the_program() {
     let stage = Stage::with(&LinkOptions { mtu: 9000, ..LinkOptions::default() });
     let object = compile(stage.xway.state(), "passes", PASS);
-    let told = stage.run(&["attach", "eth0", text(&object)]).error();
+    let error = stage.run(&["attach", "eth0", text(&object)]).error();
     assert!(
-        told.contains("eth0") && told.to_lowercase().contains("mtu"),
-        "the driver's words: {told}"
+        error.contains("eth0") && error.to_lowercase().contains("mtu"),
+        "the driver's words: {error}"
     );
     assert!(stage.attached().is_empty() && stage.pins().is_empty(), "{:?}", stage.pins());
 
     stage.run(&["attach", "eth0", text(&object), "--mode", "generic"]).ended(0);
     let before = stage.attached();
-    let told = stage.run(&["attach", "eth0", text(&object), "--replace"]).error();
-    assert!(told.to_lowercase().contains("mtu"), "{told}");
+    let error = stage.run(&["attach", "eth0", text(&object), "--replace"]).error();
+    assert!(error.to_lowercase().contains("mtu"), "{error}");
     assert_eq!(stage.attached(), before, "the old one is back");
     assert!(stage.link_is_pinned(), "and is held by a link, as before");
     assert_eq!(stage.status()["programs"][0]["owner"], "xway passes");
@@ -340,7 +340,7 @@ fn a_system_call_that_fails_or_is_the_last() {
     assert!(old > 0 && new > 0, "faults before and after the change took effect: {report}");
 }
 
-/// The kernel writes as many strings as a device has, also where asking for their number failed.
+/// The kernel writes all strings of a device, also where the query of their number failed.
 #[test]
 fn ethtool_requests_that_fail_corrupt_no_memory() {
     let (commands, call) = (vec!["lab-run".to_owned()], "ioctl".to_owned());
@@ -381,8 +381,8 @@ fn exit_codes() {
         assert_eq!(answer.code, *code, "{words:?}: {}{}", answer.stdout, answer.stderr);
         assert_eq!(answer.stderr.is_empty(), *code != 2, "{words:?}: {}", answer.stderr);
     }
-    let told = stage.json(&["attach", "eth0", "drop"]);
-    assert_eq!(told["interface"], json!("eth0"));
+    let attached = stage.json(&["attach", "eth0", "drop"]);
+    assert_eq!(attached["interface"], json!("eth0"));
 }
 
 /// Kills a command as soon as the interface runs something else than before.

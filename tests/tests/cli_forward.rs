@@ -51,7 +51,7 @@ impl Net {
         socket
     }
 
-    /// A question and its answer; `c` is asked as `asked` and knows itself as `served`.
+    /// A request and its response; `c` receives it at `asked` and has the address `served`.
     fn udp_conversation(&self, asked: &str, served: &str) {
         let wire = Capture::open(&self.net.c, "eth0").unwrap();
         let own = if asked.contains('[') { "[::]:0" } else { "0.0.0.0:0" };

@@ -1,5 +1,5 @@
-//! `xway gen` on a wire between two hosts: what it says it sent is what arrives. Speed is no
-//! matter here.
+//! `xway gen` on a wire between two hosts: the frames that it reports as sent are those that
+//! arrive. Speed is not tested here.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ impl Net {
 
     fn command(&self, words: &str) -> Command {
         let mut command = self.xway.command_in(&self.net.a, &Self::words(words));
-        // The session of whoever runs the tests is elsewhere.
+        // The SSH session of the tests' user is elsewhere.
         command.env("SSH_CONNECTION", "").stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -59,7 +59,7 @@ impl Net {
 
     fn wait_for_frames(&self) {
         let before = self.received();
-        // More than neighbours have to say to each other.
+        // More than neighbor discovery.
         let came = || Ok((self.received() > before + 200).then_some(()));
         until("frames on the other host", PATIENCE, came).unwrap();
     }
@@ -117,7 +117,7 @@ fn the_answer_has_the_fields_that_scripts_expect() {
 fn an_interrupt_ends_it_with_exact_totals() {
     let net = Net::new();
     let child = net.command(&format!("udp 10.0.0.2 --rate 5kpps {}", net.sink())).spawn().unwrap();
-    // The sink takes frames off in front of the counters, so its own are looked at.
+    // The sink consumes frames before the counters, so its own are read.
     let attached = || {
         let link = net.net.b.netlink().unwrap().link("eth0")?;
         Ok((!link.xdp.is_empty()).then_some(()))
@@ -200,7 +200,7 @@ fn the_users_own_session_is_not_flooded() {
 #[test]
 fn the_next_hop_is_asked_for() {
     let net = Net::new();
-    // A second address, which nobody was told the place of.
+    // A second address, of which no neighbor entry exists.
     let (b, ip) = (&net.net.b, "10.0.0.9".parse().unwrap());
     let address = sys::net::NewAddress { ip, prefix: 24 };
     b.netlink().unwrap().add_address(b.ifindex("eth0").unwrap(), address).unwrap();
@@ -256,7 +256,7 @@ fn injected_frames_reach_this_hosts_sockets() {
 }
 
 #[test]
-fn a_program_is_given_frames_and_its_verdicts_are_told() {
+fn a_program_receives_frames_and_its_verdicts_are_reported() {
     let net = Net::new();
     let object = prebuilt("drop.o");
     let to = format!(
@@ -304,7 +304,7 @@ fn throughput_is_measured_and_written_down() {
 }
 
 #[test]
-fn connections_carry_what_they_were_told_to() {
+fn connections_carry_the_requested_bytes() {
     let net = Net::new();
     let listener = net.net.b.run(|| TcpListener::bind("10.0.0.2:5001")).unwrap().unwrap();
     let reader = thread::spawn(move || {

@@ -117,7 +117,7 @@ fn a_shell_reads_commands() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("10.0.0.2/24"));
 }
 
-/// A temporary lab whose command says where it is and then waits for its end.
+/// A temporary lab whose command prints its name and then waits for its end.
 struct Waiting {
     child: Child,
     place: String,

@@ -130,7 +130,7 @@ fn maps_of_objects_take_and_show_ids() {
 }
 
 #[test]
-fn the_list_says_what_each_map_is_and_who_uses_it() {
+fn the_list_has_the_type_and_the_users_of_each_map() {
     let (xway, object) = (Xway::new(), load());
     let flows = object.map("flows").unwrap();
     let answer = xway.run(&["--json", "map", "list"]).json(0);

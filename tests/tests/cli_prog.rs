@@ -1,4 +1,4 @@
-//! `xway prog`: programs in the kernel, whoever loaded them.
+//! `xway prog`: programs in the kernel, also of other owners.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use kernel::{Attach, LoadOptions, Mode, Object, Program, Replace, attach};

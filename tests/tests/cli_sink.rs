@@ -1,4 +1,4 @@
-//! `xway sink` from outside: what another process sends is counted, judged, told.
+//! `xway sink` from outside: what another process sends is counted, judged, reported.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 

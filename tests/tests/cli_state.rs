@@ -151,7 +151,7 @@ fn a_link_in_place_of_a_file_of_the_state_is_refused() {
 }
 
 #[test]
-fn who_may_not_look_is_not_told_that_nothing_runs() {
+fn without_permission_the_state_is_not_reported_as_empty() {
     let stage = Stage::new();
     stage.run(&["filter", "load", "eth0", &Rules::new(&stage).0]).ended(0);
     let commands: &[&[&str]] = &[

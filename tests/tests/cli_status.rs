@@ -221,7 +221,7 @@ fn rates_are_of_the_interval() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_goes_away_is_not_an_error() {
     let stage = Stage::new();
     stage.run(&["drop", "eth0", "any udp 9"]).ended(0);
     for words in [

@@ -228,7 +228,7 @@ fn only_files_that_were_named_are_opened() {
     }
     let text = place.run("filter export flowspec HOME/rules.toml").ended(0);
     assert!(text.contains("192.0.2.1"), "{text}");
-    // An escape hides the name from a look at the text: only the parser finds it.
+    // An escape hides the name in the text: only the parser finds it.
     fs::write(place.home("hidden.toml"), RULES.replace("set.txt", "se\\u0074.txt")).unwrap();
     let error = place.run("filter export flowspec HOME/hidden.toml").error();
     assert!(error.contains("Permission denied"), "{error}");

@@ -16,7 +16,7 @@ struct Net {
     xway: Xway,
 }
 
-/// A role in a process that has said that it is ready.
+/// A role in a process that has reported that it is ready.
 struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -48,7 +48,7 @@ impl Net {
         Running { child, lines }
     }
 
-    /// A role that sends by itself, to its end.
+    /// A role that sends on its own, to its end.
     #[track_caller]
     fn run(&self, host: &Host, words: &str) -> Value {
         Answer::of(self.command(host, words).output().unwrap()).json(0)
@@ -60,7 +60,7 @@ impl Net {
 }
 
 impl Running {
-    /// Its answer; it ends by itself.
+    /// Its output; it ends without a signal.
     #[track_caller]
     fn end(mut self, code: i32) -> Value {
         let mut text = String::new();
@@ -168,7 +168,7 @@ fn without_an_answer_round_trips_do_not_end() {
 #[test]
 fn every_miss_is_counted_under_a_name() {
     let net = Net::new();
-    // The smallest rings, and a receiver that sleeps: more comes at once than they hold.
+    // The smallest rings, and a receiver that sleeps: bursts are larger than the rings.
     let words = "rx --dev eth0 --rings 2 --batch 1 --wait poll --time 1s";
     let receiver = net.start(&net.net.b, words);
     let sent = net.run(&net.net.a, "tx --dev eth0 --count 50000");
@@ -250,7 +250,7 @@ fn an_interrupt_ends_every_role_and_nothing_stays() {
         assert_eq!(held["sockets"][0]["processes"][0]["pid"], pid, "{role}: {held}");
         let status = Command::new("kill").args(["-s", "INT", &pid.to_string()]).status().unwrap();
         assert!(status.success());
-        // Where nothing has come, the answer is no.
+        // If nothing was received, the result is negative.
         let code = if matches!(role, "tx" | "rtt") { 0 } else { 1 };
         running.end(code);
         assert_eq!(net.programs(&net.net.b), 0, "{role}");
@@ -264,7 +264,7 @@ fn an_interrupt_ends_every_role_and_nothing_stays() {
 }
 
 #[test]
-fn what_cannot_be_done_is_an_error_that_says_why() {
+fn impossible_requests_are_errors_with_a_reason() {
     let net = Net::new();
     let object = prebuilt("test/talk_drop.o");
     let words = ["attach", "eth1", object.to_str().unwrap()];

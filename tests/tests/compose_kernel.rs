@@ -1,6 +1,6 @@
 //! Composed programs on the kernel: the verdicts of their parts, counted one by one.
 //!
-//! Each case runs packet by packet and compares with what the parts alone would say.
+//! Each case runs packet by packet and compares with the verdicts of the parts alone.
 //! Not here: what composition writes (tests of `spec::compose`), attaching (the command line's).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
@@ -15,7 +15,7 @@ use xway_tests::xway::prebuilt;
 
 /// Return values that packets can ask for: all verdicts, and some that are none.
 const VALUES: std::ops::RangeInclusive<i32> = -1..=6;
-/// Where a packet says what the first program shall return; the others follow, a byte each.
+/// Offset of the byte that the first program must return; the others follow, a byte each.
 const ORDERS: usize = 14;
 
 /// A packet of `length` bytes that asks for these return values.
@@ -27,7 +27,7 @@ fn asking(values: &[i32], length: usize) -> Vec<u8> {
     packet
 }
 
-/// Returns what byte `place` of the orders says, as a signed number, and counts in `seen`.
+/// Returns byte `place` of the orders, as a signed number, and counts in `seen`.
 fn obedient(name: &str, place: usize, kind: ProgramKind) -> Assembler {
     let mut a = Assembler::new(name, kind);
     let (short, absent) = (a.label(), a.label());
@@ -133,7 +133,7 @@ fn check_chain(go_on: &[VerdictSet]) {
 }
 
 #[test]
-fn chains_go_on_or_end_as_each_link_says() {
+fn each_link_continues_or_ends_its_chain() {
     let set = |verdicts: &[Verdict]| verdicts.iter().copied().collect::<VerdictSet>();
     let all = set(&Verdict::ALL);
     let usual = VerdictSet::default();
@@ -172,7 +172,7 @@ fn the_longest_chain_loads_and_counts_each_link() {
     assert_eq!(runs(&object, "seen"), 1 + MAX_LINKS as u64, "one object, one map");
 }
 
-/// Takes `bytes` off the packet's head and says Pass.
+/// Removes `bytes` from the packet's head and returns Pass.
 fn beheading(bytes: i32) -> Spec {
     let mut a = Assembler::new("behead", ProgramKind::XDP);
     a.mov(R2, bytes).call(Helper::XDP_ADJUST_HEAD).verdict(Verdict::Pass);
@@ -220,7 +220,7 @@ fn packets_of_several_buffers_count_whole() {
     }
 }
 
-/// Calls slot `index` of a program array whose slot 1 obeys; says Tx when nothing is there.
+/// Calls slot `index` of a program array whose slot 1 obeys; returns Tx if the slot is empty.
 /// Uses `stack` bytes of it.
 fn tail_calling(index: i32, stack: i16) -> Spec {
     let mut table = map("table", MapKind::PROG_ARRAY, [4, 4, 2]);

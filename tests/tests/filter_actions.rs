@@ -26,7 +26,7 @@ stories! {
     a_redirect_without_a_target
     a_source_is_banned_until_its_ban_is_taken_back
     when_no_more_can_be_banned_it_is_counted
-    samples_that_nobody_reads_are_counted
+    samples_without_a_reader_are_counted
 }
 
 struct Filter<R> {
@@ -53,7 +53,7 @@ impl<R: Arm> Filter<R> {
         self.runtime.map(name).unwrap()
     }
 
-    /// Verdict, reason's label, and metadata in front of the packet.
+    /// Verdict, reason's label, and metadata before the packet.
     fn run(&mut self, packet: &[u8]) -> (Verdict, String, Vec<u8>) {
         self.run_with(packet, &[])
     }
@@ -198,7 +198,7 @@ fn when_no_more_can_be_banned_it_is_counted<R: Arm>() {
     assert_eq!(labels, ["banned", "banned", "rule", "rule"], "the first stay");
 }
 
-fn samples_that_nobody_reads_are_counted<R: Arm>() {
+fn samples_without_a_reader_are_counted<R: Arm>() {
     let sizes = Sizes { samples: 4096, sample: 1000, ..Sizes::default() };
     let mut filter = Filter::<R>::sized(&[Action::Sample { one_in: 1 }], sizes);
     for _ in 0..10 {

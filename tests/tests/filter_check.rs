@@ -115,7 +115,7 @@ fn the_session_that_rules_cut_off_is_named() {
 }
 
 #[test]
-fn what_is_perhaps_not_meant_is_told_and_no_error() {
+fn suspicious_rules_are_warnings_and_not_errors() {
     let xway = Xway::new();
     let rules =
         "rules = ['a: drop udp', 'b: pass udp dport 53', 'c: drop icmp dport 1']\n[sets]\ns = []";
@@ -137,7 +137,7 @@ fn what_is_perhaps_not_meant_is_told_and_no_error() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once_with_its_line() {
+fn all_errors_are_reported_together_with_their_lines() {
     let xway = Xway::new();
     file(&xway, "bad.txt", "192.0.2.1\n10.0.0.1/8\n");
     let rules = "rules = [\n'drop udp dprot 53',\n'pass from 10.1.2.3/16',\n'accept']\n\

@@ -1,7 +1,7 @@
-//! Clocks that jump, stand, or turn over: nobody gets more than a burst and what the rate earns in
-//! the time that passed, and nobody is locked out for longer than a burst takes; bans and rules
-//! with a time end when they should. On the engine, whose clock tests set; like the kernel's
-//! monotonic one it never runs backwards.
+//! Clocks that jump, stop, or wrap: no sender gets more than a burst and the rate's tokens for the
+//! time that passed, and no sender is locked out for longer than a burst takes; bans and rules with
+//! a time end when they should. On the engine, whose clock tests set; like the kernel's monotonic
+//! one it never runs backwards.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Limited {
         self.rule.burst * SECOND / self.rule.rate
     }
 
-    /// Of a packet.
+    /// Tokens of a packet.
     fn cost(&self) -> i128 {
         match self.rule.unit {
             Unit::Packets => 1,
@@ -64,8 +64,8 @@ impl Limited {
         }
     }
 
-    /// Whether a packet passes. It is never more than an ideal bucket has, one that earns a 128th
-    /// more than the rule says: rates are kept to that.
+    /// Whether a packet passes. It never passes more than an ideal bucket that gains a 128th more
+    /// than the rule's rate: rates are that exact.
     fn passes(&mut self, now: u64) -> bool {
         let now = now.max(self.engine.now_ns());
         let passes = self.engine.run(&packet(), now) == Verdict::Pass;
@@ -82,7 +82,7 @@ impl Limited {
         passes
     }
 
-    /// How many of so many packets pass at once.
+    /// How many of `packets` packets pass at the same time.
     fn at_once(&mut self, now: u64, packets: u64) -> u64 {
         (0..packets).filter(|_| self.passes(now)).count() as u64
     }
@@ -92,7 +92,7 @@ impl Limited {
         (i128::from(self.rule.burst) / self.cost()) as u64
     }
 
-    /// A burst's time and two packets' after any moment a packet passes: nobody is locked out.
+    /// After the time of a burst and two packets a packet passes: no sender is locked out.
     fn is_let_in_after(&mut self, now: u64) -> bool {
         let packet = self.burst_ns() / self.whole();
         self.passes(now + self.burst_ns() + 2 * packet + 2 * TICK_NS)
@@ -137,10 +137,10 @@ fn a_clock_that_stands_gives_a_burst_and_no_more() {
         let whole = limited.whole();
         let sent = whole + 1000;
         let passed = limited.at_once(SECOND, sent);
-        // The engine's clock goes on by a nanosecond with each look.
+        // The engine's clock advances by a nanosecond with each reading.
         let earned = sent * rule.rate / SECOND + 1;
         assert!((whole..=whole + earned).contains(&passed), "{rule:?}: {passed}");
-        // It goes on: what passed counts from there.
+        // The clock continues, and elapsed time counts from there.
         assert!(limited.is_let_in_after(SECOND), "{rule:?}");
     }
 }
@@ -164,8 +164,8 @@ fn times_that_turn_over() {
             for rest in [turn - burst_ns, turn - 1, turn, turn + 1, turn + burst_ns, turn / 2] {
                 now += rest;
                 limited.at_once(now, 40);
-                let told = format!("{rule:?}, {used}, {rest}");
-                assert!(limited.is_let_in_after(now), "{told}: locked out");
+                let case = format!("{rule:?}, {used}, {rest}");
+                assert!(limited.is_let_in_after(now), "{case}: locked out");
                 now = limited.engine.now_ns();
             }
         }

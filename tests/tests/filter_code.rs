@@ -1,7 +1,7 @@
 //! Compiled rules on the engine and the kernel: the verdict of every frame, and which rules
 //! counted it, are those of the model.
 //!
-//! Not here: oddities and tunnels, and what limits and bans do; each has a file of its own.
+//! Not here: anomalies and tunnels, and what limits and bans do; each has a file of its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use filter::language::classic::{Classic, Program};
@@ -45,7 +45,7 @@ fn run<R: Runtime>(
     (verdicts, (0..compiled.names.len() as u32).map(count).collect())
 }
 
-/// What the model says.
+/// The model's results.
 fn modelled(rules: &Ruleset, frames: &[Vec<u8>]) -> (Vec<spec::Verdict>, Counts) {
     let mut model = Model::new(rules, |_| None);
     let mut counts = vec![0; rules.rules.len()];

@@ -1,8 +1,8 @@
-//! Limits that two processors use at once: nobody gets more than docs/filter.md says, whichever
-//! buckets and lines they meet in.
+//! Limits that two processors use in parallel: no sender gets more than docs/filter.md states, in
+//! any bucket or line.
 //!
-//! Rule: a race begins when both senders are ready, and counts if both sent at once for
-//! a part of it. Other work may take one of the processors: then it is run again, a few times.
+//! Rule: a race begins when both senders are ready, and counts if both sent at the same time for a
+//! part of it. Other work may take one of the processors: then it is run again, a few times.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::path::Path;
@@ -25,19 +25,19 @@ use traffic::generator::{Config, Generator, Load};
 const TIME: Duration = Duration::from_secs(2);
 /// Frames of both at most: more than they come to.
 const MOST: u64 = 40_000_000;
-/// A race is looked at so often, and both were seen to have sent meanwhile at least so often.
+/// Interval of samples of a race, and the number of samples in which both must have sent.
 const LOOK: Duration = Duration::from_millis(20);
 const OVERLAPS: u32 = 10;
 /// Races until one counts.
 const RACES: usize = 10;
-/// For a sender to be ready, on a machine that does other things.
+/// Time for a sender to be ready, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The clock of long bursts goes by ticks: what a packet takes for now may be one old, at the
 /// start and at the end.
 const TICKS: Duration = Duration::from_millis(20);
 
-/// A filter behind a link of two queues, each of which is received on the sender's processor. Its
-/// first rule limits, and the others count what is left of each sender.
+/// A filter at a link of two queues, each of which is received on the sender's processor. Its
+/// first rule limits, and the others count the remaining packets of each sender.
 struct Limited {
     object: Object,
     senders: Vec<Template>,
@@ -50,16 +50,16 @@ struct Race {
     elapsed: Duration,
     /// Packets that met the limit, by processor.
     met: Vec<u64>,
-    /// Of each sender, and of all together.
+    /// Packets that passed, of each sender.
     passed: Vec<u64>,
     all: u64,
     /// Packets that passed uncounted, as buckets were written by the other one again and again.
     contended: u64,
-    /// Looks at which both had sent since the one before.
+    /// Samples in which both had sent since the previous one.
     overlaps: u32,
 }
 
-/// The first race of a limit in which both processors sent at once.
+/// The first race of a limit in which both processors sent at the same time.
 fn race(limit: &str, senders: u8) -> Race {
     let mut seen = Vec::new();
     for _ in 0..RACES {
@@ -78,7 +78,7 @@ fn race(limit: &str, senders: u8) -> Race {
 impl Limited {
     fn new(limit: &str, senders: u8) -> Self {
         let net = TwoHosts::build(&LinkOptions { queues: 2, ..LinkOptions::default() }).unwrap();
-        // Nobody but the senders sends.
+        // There are no other senders.
         for host in [&net.a, &net.b] {
             host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
         }
@@ -120,7 +120,8 @@ impl Limited {
             let threads = generator.snapshot().unwrap().threads;
             threads.iter().map(|thread| thread.sent).collect()
         };
-        // One frame of each is the start: who has sent it waits for the other, and both go on.
+        // One frame of each is the start: a sender that has sent it waits for the other, and both
+        // continue.
         generator.go_for(2);
         until("both senders", PATIENCE, || Ok((sent() == [1, 1]).then_some(()))).unwrap();
         generator.go();

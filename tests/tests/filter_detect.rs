@@ -55,7 +55,7 @@ impl Drop for Running {
     }
 }
 
-/// Answers of name servers that nobody asked, from many places, some thousand a second.
+/// Unsolicited DNS responses from many servers, some thousand per second.
 fn reflection(stage: &Stage) -> Running {
     let wire = Capture::open(&stage.net.a, "eth0").unwrap();
     let frames: Vec<_> = (0..400_u16)
@@ -153,14 +153,14 @@ fn a_flood_is_found_beside_a_service_where_no_filter_runs() {
     assert!(
         kinds.iter().any(|one| one["kind"] == "sport" && one["most"][0]["what"] == "udp sport 53")
     );
-    // The service's connections are seen, and are in no finding that could be put in force.
+    // The service's connections are seen, and are in no finding that could be loaded.
     let others = detected["findings"].as_array().unwrap().iter().skip(1);
     others.for_each(|one| assert!(one["collateral"].as_f64().unwrap() > 0.5, "{one:#}"));
     assert_eq!(stage.attached(), [], "everything is as before");
     assert_eq!(stage.pins(), Vec::<std::path::PathBuf>::new());
     service.pass(5);
     drop((service, flood));
-    // Without the flood there is nothing to be said.
+    // Without the flood there is no finding.
     let quiet = ended(detecting(&stage, &["--for", "300ms"]), 1);
     assert_eq!(quiet["findings"], json!([]));
 }
@@ -183,7 +183,7 @@ fn what_is_found_is_stopped_for_a_time() {
     });
     let passed = |shown: &Value| shown["default"]["packets"].as_u64().unwrap();
     assert_eq!(passed(&before), passed(&after), "the default passes nothing of it");
-    // A change of rules by somebody else carries the end over.
+    // A change of rules by another command keeps the end.
     let left = || rule(&stage, RULE).unwrap()["left_s"].as_f64().unwrap();
     let then = left();
     stage.run(&["filter", "add", "eth0", "drop udp dport 9", "--name", "nine"]).ended(0);
@@ -205,7 +205,7 @@ fn killed_it_leaves_a_rule_that_ends_by_itself() {
     child.kill().unwrap();
     child.wait().unwrap();
     until_rule(&stage, "its time is over", |rule| rule.is_some_and(|it| it["left_s"] == 0.0));
-    // Nobody took it away, and it does nothing: what it stopped passes again.
+    // It was not removed, and has no effect: the packets that it stopped pass again.
     let (stopped, passed) =
         (packets(&rule(&stage, RULE).unwrap()), show(&stage)["default"]["packets"].as_u64());
     flood.pass(20);
@@ -246,8 +246,8 @@ fn others_change_rules_while_it_watches() {
         until("the watching", PATIENCE, || Ok((stage.attached() != before).then_some(()))).unwrap();
         stage.run(&["filter", "add", "eth0", "drop udp dport 7"]).ended(0);
         let now = stage.attached();
-        let told = ended(child, 1);
-        assert_eq!(told["ended"], "rules-changed", "{told:#}");
+        let report = ended(child, 1);
+        assert_eq!(report["ended"], "rules-changed", "{report:#}");
         assert_eq!((stage.attached(), stage.kept()), (now, 1), "{:?}", stage.pins());
     }
     assert_eq!(rules(&show(&stage)).len(), 2);
@@ -270,7 +270,7 @@ fn what_the_operator_wants_is_not_touched() {
     let others = detecting(&stage, &["--for", "1s", "--allow", "192.0.2.0/24"]);
     let suggested = format!("drop for 1m {SUGGESTED} from not 192.0.2.0/24");
     assert_eq!(ended(others, 0)["findings"][0]["rule"], suggested);
-    // Too much collateral for what is allowed: told, not done.
+    // Collateral over the limit: reported, not loaded.
     let strict = detecting(&stage, &["--for", "1s", "--auto", "--max-collateral", "0.001%"]);
     assert_eq!(ended(strict, 0)["findings"][0]["applied"], Value::Null);
     assert_eq!(rules(&show(&stage)).len(), 1);

@@ -213,7 +213,7 @@ fn random_insn(random: &mut Random, left: usize) -> Classic {
 }
 
 #[test]
-fn what_cannot_be_told_from_a_frame_is_refused() {
+fn fields_that_a_frame_does_not_have_are_refused() {
     let library = Library::open().unwrap();
     for (expression, word) in [
         ("inbound", "inbound"),

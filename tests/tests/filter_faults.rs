@@ -1,5 +1,5 @@
-//! What goes wrong around a filter: it is told in words, counted, or both; and where the filter
-//! cannot help it, what then holds is written down here.
+//! Failures around a filter: they are reported, counted, or both; and for those that the filter
+//! cannot handle, the resulting state is tested here.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -26,7 +26,7 @@ fn to(stage: &Stage, port: u16) -> Vec<u8> {
     stage.flow(port).udp(b"x").unwrap()
 }
 
-/// A map of the filter in force, by its pin.
+/// A map of the active filter, by its pin.
 fn map(stage: &Stage, name: &str) -> Map {
     let pin: PathBuf =
         stage.pins().into_iter().find(|pin| pin.ends_with(format!("maps/{name}"))).unwrap();
@@ -128,7 +128,7 @@ fn where_a_rule_sends_packets_may_go_away() {
 }
 
 #[test]
-fn samples_that_come_faster_than_they_are_read_are_told() {
+fn samples_that_come_faster_than_they_are_read_are_reported() {
     // Of 168 and 8 bytes each in 1 MiB.
     const MORE_THAN_FIT: usize = 7000;
     let stage = Stage::new();
@@ -163,7 +163,7 @@ fn lost(stage: &Stage) -> u64 {
 }
 
 #[test]
-fn a_full_map_of_bans_is_told_and_nothing_is_let_in_for_it() {
+fn a_full_map_of_bans_is_reported_and_lets_nothing_pass() {
     let stage = Stage::new();
     load(&stage, &["seven: ban 60s udp dport 7"]);
     let bans = map(&stage, BANS);
@@ -183,7 +183,8 @@ fn a_full_map_of_bans_is_told_and_nothing_is_let_in_for_it() {
     stage.run(&["filter", "ban", "eth0", "192.0.2.1"]).ended(0);
 }
 
-/// Whoever unmounts the file system of pins takes off what it held: the kernel has no other holder.
+/// Unmounting the file system of pins detaches the programs that it held: the kernel has no other
+/// holder.
 #[test]
 fn without_its_pins_a_filter_is_gone_and_said_to_be() {
     let stage = Stage::new();

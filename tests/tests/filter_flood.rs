@@ -9,8 +9,8 @@
 //! Clients and service share the processor that receives, the attacker has another one. The rate of
 //! the service is compared with its rate without an attack, so this is a part of `make soak` and
 //! not of `make test`, whose tests assert no rates; `filter_liveness` tests there that a service
-//! stays reachable. A run in which other work kept the attacker from its processor is repeated.
-#![allow(clippy::print_stdout, reason = "a story tells what it saw")]
+//! remains reachable. A run in which other work kept the attacker from its processor is repeated.
+#![allow(clippy::print_stdout, reason = "a scenario reports its values")]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::cell::OnceCell;
@@ -28,24 +28,24 @@ use xway_tests::xway::Xway;
 
 /// One attack, and what stops it.
 #[derive(Clone, Copy)]
-struct Story {
+struct Scenario {
     attack: Attack,
     rate_pps: u64,
-    /// Less than that is no attack.
+    /// A lower rate does not count as an attack.
     least_pps: u64,
     rules: &'static str,
     /// Sets the server up to be flooded without the rules, then as the rules want it.
     plain: fn(&Siege),
     ready: fn(&Siege),
     clients: fn(&Stage) -> lab::Result<Clients>,
-    /// With the filter in force and its clients served: in front of the flood, and behind it.
+    /// Steps with the active filter and served clients: before the flood, and after it.
     before: fn(&Siege),
     after: fn(&Siege),
 }
 
 /// Transactions a second.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Measured {
     quiet: f64,
     without: f64,
     with: f64,
@@ -66,7 +66,7 @@ impl Siege {
         Self { answers: OnceCell::new(), stage, xway: Xway::new() }
     }
 
-    /// Puts rules in force on the server.
+    /// Loads rules on the server.
     fn load(&self, rules: &str) {
         let path = self.xway.state().join("rules.toml");
         std::fs::write(&path, rules).unwrap();
@@ -92,11 +92,11 @@ impl Siege {
     }
 
     /// Held; bounded in frames and time.
-    fn attacker(&self, story: &Story) -> Generator {
-        let load = Load::Streams(vec![story.attack.template(&self.stage).unwrap()]);
+    fn attacker(&self, scenario: &Scenario) -> Generator {
+        let load = Load::Streams(vec![scenario.attack.template(&self.stage).unwrap()]);
         let config = Config {
-            profile: Rate::PacketsPerSecond(story.rate_pps as f64).into(),
-            batch: Some(batch(story.rate_pps)),
+            profile: Rate::PacketsPerSecond(scenario.rate_pps as f64).into(),
+            batch: Some(batch(scenario.rate_pps)),
             count: Some(3 * u64::from(SOURCES)),
             duration: Some(LONGEST),
             cpus: vec![self.stage.attacker_cpu],
@@ -106,24 +106,24 @@ impl Siege {
         self.stage.net.attacker.run(|| Generator::start(config)).unwrap().unwrap()
     }
 
-    fn clients(&self, story: &Story) -> Clients {
-        let clients = (story.clients)(&self.stage).unwrap();
+    fn clients(&self, scenario: &Scenario) -> Clients {
+        let clients = (scenario.clients)(&self.stage).unwrap();
         let all = lab::stage::CLIENTS as u64;
         lab::until("answers", PATIENCE, || Ok((clients.answers() >= all).then_some(()))).unwrap();
         clients
     }
 
-    /// Quiet, then flooded without the filter and with it, by every address once. `Err` is how many
-    /// frames a second the attacker came to where that is no attack.
-    fn tell(&self, story: &Story) -> Result<Told, f64> {
-        (story.plain)(self);
-        let quiet = median(&self.clients(story), || false, 3);
-        let flood = self.attacker(story);
-        let clients = self.clients(story);
+    /// Quiet, then flooded without the filter and with it, by every address once. `Err` is the
+    /// attacker's rate if it was too low for an attack.
+    fn measure(&self, scenario: &Scenario) -> Result<Measured, f64> {
+        (scenario.plain)(self);
+        let quiet = median(&self.clients(scenario), || false, 3);
+        let flood = self.attacker(scenario);
+        let clients = self.clients(scenario);
         let (begun, start) = (flood.given(), Instant::now());
         let is_attack = |begun: u64, start: Instant| {
             let offered_pps = (flood.given() - begun) as f64 / start.elapsed().as_secs_f64();
-            if offered_pps < story.least_pps as f64 { Err(offered_pps) } else { Ok(()) }
+            if offered_pps < scenario.least_pps as f64 { Err(offered_pps) } else { Ok(()) }
         };
         flood.go();
         lab::until("the flood", PATIENCE, || Ok((flood.given() > 0).then_some(()))).unwrap();
@@ -131,10 +131,10 @@ impl Siege {
         flood.hold();
         is_attack(begun, start)?;
         drop(clients);
-        (story.ready)(self);
-        self.load(story.rules);
-        let clients = self.clients(story);
-        (story.before)(self);
+        (scenario.ready)(self);
+        self.load(scenario.rules);
+        let clients = self.clients(scenario);
+        (scenario.before)(self);
         let (begun, start) = (flood.given(), Instant::now());
         flood.go();
         let all_came = || flood.given() - begun >= u64::from(SOURCES);
@@ -145,11 +145,11 @@ impl Siege {
         let sent = flood.given() - begun;
         flood.stop().unwrap();
         drop(clients);
-        Ok(Told { quiet, without, with, sent })
+        Ok(Measured { quiet, without, with, sent })
     }
 }
 
-/// Of the transactions a second in windows, until it is over or there were so many of them.
+/// Median of the transactions per second in windows, until it is over or there were `most` of them.
 fn median(clients: &Clients, is_over: impl Fn() -> bool, most: usize) -> f64 {
     let mut rates = Vec::new();
     while rates.len() < most && !is_over() {
@@ -161,13 +161,13 @@ fn median(clients: &Clients, is_over: impl Fn() -> bool, most: usize) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// Tells it until it comes out; answers the filter's counters. That the attacker was starved may
-/// happen more often than that the story went wrong.
-fn holds(story: &Story) -> Value {
+/// Repeats a scenario until it succeeds; returns the filter's counters. A starved attacker may be
+/// repeated more often than a failed scenario.
+fn holds(scenario: &Scenario) -> Value {
     let (mut all, mut starved) = (Vec::new(), Vec::new());
     while all.len() < TRIES && starved.len() < MOST_STARVED {
         let siege = Siege::new();
-        let told = match siege.tell(story) {
+        let told = match siege.measure(scenario) {
             Ok(told) => told,
             Err(offered_pps) => {
                 println!("told again: the attacker came to {offered_pps:.0} packets a second");
@@ -175,19 +175,19 @@ fn holds(story: &Story) -> Value {
                 continue;
             }
         };
-        println!("{:?}: {told:?}", story.attack);
+        println!("{:?}: {told:?}", scenario.attack);
         assert!(told.sent >= u64::from(SOURCES), "not every address had its turn: {told:?}");
         if told.with >= KEPT * told.quiet && told.without <= LEFT * told.with {
             let shown = siege.show();
-            (story.after)(&siege);
+            (scenario.after)(&siege);
             return shown;
         }
         all.push(told);
     }
-    let Story { rate_pps, least_pps, .. } = story;
+    let Scenario { rate_pps, least_pps, .. } = scenario;
     assert!(
         starved.len() < MOST_STARVED,
-        "this machine cannot tell the story: other work kept the attacker from his processor in \
+        "this machine cannot tell the scenario: other work kept the attacker from his processor in \
          {MOST_STARVED} tries, of {rate_pps} packets a second, of which {least_pps} are enough, he \
          came to {starved:?}; run it where two processors are free"
     );
@@ -208,7 +208,7 @@ fn event(shown: &Value, name: &str) -> u64 {
 #[test]
 #[ignore = "compares rates; `cargo xtask soak --only flood` runs it"]
 fn a_flood_of_udp_from_ten_million_addresses() {
-    let story = Story {
+    let scenario = Scenario {
         attack: Attack::Udp,
         rate_pps: 1_000_000,
         least_pps: 500_000,
@@ -219,7 +219,7 @@ fn a_flood_of_udp_from_ten_million_addresses() {
         before: |_| {},
         after: |_| {},
     };
-    let shown = holds(&story);
+    let shown = holds(&scenario);
     let limited = packets(&shown, "reasons", "reason", "limited");
     let met = packets(&shown, "rules", "name", "udp");
     assert!(met >= u64::from(SOURCES) / 2, "{shown:#}");
@@ -227,15 +227,14 @@ fn a_flood_of_udp_from_ten_million_addresses() {
     assert!(packets(&shown, "rules", "name", "service") > 0, "{shown:#}");
 }
 
-/// Every transaction has a connection of its own: what lives is the opening of connections. Without
-/// the proxy and without cookies of the stack (`tcp_syncookies` 0) the listener's queue is full of
-/// requests that nobody answers for, whatever the rate. With 1, the kernel's default, the stack
-/// sends cookies itself, and dies only where the flood takes its processor: that is for
-/// measurements.
+/// Every transaction has a connection of its own: the opening of connections is tested. Without the
+/// proxy and without cookies of the stack (`tcp_syncookies` 0) the listener's queue is full of
+/// requests that are never completed, at any rate. With 1, the kernel's default, the stack sends
+/// cookies itself, and fails only if the flood takes its processor: that is for measurements.
 #[test]
 #[ignore = "compares rates; `cargo xtask soak --only flood` runs it"]
 fn a_flood_of_connection_requests_from_ten_million_addresses() {
-    let story = Story {
+    let scenario = Scenario {
         attack: Attack::Syn,
         rate_pps: 500_000,
         least_pps: 50_000,
@@ -249,14 +248,14 @@ fn a_flood_of_connection_requests_from_ten_million_addresses() {
         before: |siege| assert_eq!(siege.event("cookie-sent"), 0, "the proxy rests at first"),
         after: the_proxy_rests,
     };
-    let shown = holds(&story);
+    let shown = holds(&scenario);
     let answered = event(&shown, "cookie-sent");
     assert!(answered >= u64::from(SOURCES) / 2, "{shown:#}");
     assert!(event(&shown, "cookie-good") > 0, "{shown:#}");
     assert_eq!(event(&shown, "cookie-failed"), 0, "{shown:#}");
 }
 
-/// Ten seconds behind the last one with too many requests, connections are the stack's again.
+/// Ten seconds after the last one with too many requests, connections are the stack's again.
 fn the_proxy_rests(siege: &Siege) {
     // A new listener takes no cookie before it has seen a request, of which one a second passes.
     let newcomers = || Ok(siege.stage.newcomers().ok());
@@ -271,11 +270,11 @@ fn the_proxy_rests(siege: &Siege) {
     .unwrap();
 }
 
-/// Of the quiet transactions: alive. How much is kept at which rate is what the demo measures.
+/// Minimum share of the quiet transactions. The demo measures shares by rate.
 const KEPT: f64 = 0.25;
-/// Of what there is with the filter: dead.
+/// Maximum share, of the rate with the filter, of a service that fails.
 const LEFT: f64 = 0.25;
-/// Of stories that went wrong, and of those without an attacker.
+/// Attempts after failed scenarios, and after those without an attacker.
 const TRIES: usize = 3;
 const MOST_STARVED: usize = 30;
 /// Time in which an attacker who gets his processor shows it.

@@ -1,5 +1,5 @@
 //! Rules of nft as people write them: each row of the tables in `docs/filter.md`, and whole files,
-//! are taken over as they say, or refused with the line and the words that they say.
+//! are imported as stated, or refused with the line and the words that the table has.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::Write as _;
@@ -97,7 +97,7 @@ fn rows_of_the_page_are_refused() {
     }
 }
 
-/// The first line of each says what becomes of it.
+/// The first line of each has the expected result.
 #[test]
 fn files_are_taken_over_or_refused_with_their_line() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("nft");

@@ -10,7 +10,7 @@ use xway_tests::stage::Stage;
 /// Moments between the start of a command and its end.
 const STEPS: u32 = 8;
 
-/// Frames to port 7, which the rules in force drop by the rule `seven`.
+/// Frames to port 7, which the active rules drop by the rule `seven`.
 struct Seven {
     sent: u64,
 }
@@ -53,7 +53,7 @@ fn kill_changes(change: &[&str], back: &[&str]) {
         killed += u32::from(stage.kill_after(&given, step * round));
         let when = format!("{change:?}, killed in step {round}");
         seven.is_dropped(&stage, &when);
-        // The next that writes leaves one generation, and the counts stay.
+        // The next command that writes leaves one generation, and the counts persist.
         stage.run(&["detach", "lo"]).ended(1);
         assert_eq!(stage.kept(), 1, "{when}: {:?}", stage.pins());
         seven.is_dropped(&stage, &when);

@@ -1,4 +1,4 @@
-//! A service stays reachable under each attack that a rule claims to stop.
+//! A service remains reachable under each attack that a rule claims to stop.
 //!
 //! ```text
 //!  a: clients, attacker ─── eth0 ══════ eth0: filter ─▶ stack ─▶ service :b
@@ -32,12 +32,12 @@ struct Attack {
     counted: Option<Event>,
 }
 
-/// A service on `b` behind rules, and its address.
+/// A service on `b` protected by rules, and its address.
 struct Siege {
     net: TwoHosts,
     object: Object,
     service: SocketAddr,
-    /// Of the service, of everybody else.
+    /// MAC addresses of the service and of all others.
     macs: [Mac; 2],
     /// The attacker's only address; without it each frame has another one.
     attacker: Option<IpAddr>,
@@ -76,7 +76,7 @@ impl Siege {
         events.into_iter().find(|(one, _)| *one == event).unwrap().1
     }
 
-    /// A connection request to the service from an address that nobody has.
+    /// A connection request to the service from an unused address.
     fn syn(&self, number: u32) -> Segment {
         let [a, b] = (number as u16).to_be_bytes();
         let ip: IpAddr = match self.service {
@@ -379,7 +379,7 @@ fn a_limit_for_each_sender_stops_one_and_serves_others() {
     }
 }
 
-/// Those who scan are banned, whatever else they send, until no more can be.
+/// Scanners are banned, whatever else they send, until the table of bans is full.
 #[test]
 fn bans_stop_scanners_and_serve_others_even_when_the_map_is_full() {
     let mut siege = Siege::new(&["ban 600s tcp dport 23"], "10.0.0.2", 1);

@@ -1,5 +1,5 @@
-//! The memory of a filter's maps: told as the kernel counts it, and where it is not there nothing
-//! is loaded and the old rules stay.
+//! The memory of a filter's maps: reported as the kernel counts it; if it is not available nothing
+//! is loaded and the old rules remain.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::fs;
@@ -33,7 +33,7 @@ fn compiled(text: &str) -> Spec {
     compile(&file.ruleset, &Environment::default()).unwrap().spec
 }
 
-/// What the kernel says that it charges for a map.
+/// The memory that the kernel charges for a map.
 fn charged(map: &kernel::Map) -> u64 {
     let info = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
     let text = fs::read_to_string(info).unwrap();
@@ -42,16 +42,17 @@ fn charged(map: &kernel::Map) -> u64 {
 }
 
 #[test]
-fn the_kernel_charges_what_was_told() {
+fn the_kernel_charges_the_reported_memory() {
     let spec = compiled(RULES);
     let programs = Some(vec![PROGRAM.to_owned()]);
     let object = Object::load(&spec, &LoadOptions { programs, ..LoadOptions::default() }).unwrap();
     let mut kinds = std::collections::BTreeSet::new();
     for def in &spec.maps {
-        let (told, is) = (kernel::memory(def).unwrap(), charged(object.map(&def.name).unwrap()));
+        let (reported, is) =
+            (kernel::memory(def).unwrap(), charged(object.map(&def.name).unwrap()));
         // Heads differ between kernels; a page for what is rounded.
         let near = is / 20 + 4096;
-        assert!(told.abs_diff(is) <= near, "{}: {told} told, {is} charged", def.name);
+        assert!(reported.abs_diff(is) <= near, "{}: {reported} reported, {is} charged", def.name);
         kinds.insert(def.kind);
     }
     assert!(kinds.len() >= 8, "{kinds:?}");
@@ -73,12 +74,12 @@ fn the_kernels_own_refusal_names_the_map() {
         ..MapDef::default()
     };
     let spec = Spec { maps: vec![map], ..Spec::default() };
-    let told = Object::load(&spec, &LoadOptions::default()).unwrap_err().to_string();
-    assert!(told.contains("map `enormous` takes") && told.contains("ENOMEM"), "{told}");
-    assert!(told.contains("raise the limit"), "{told}");
+    let reported = Object::load(&spec, &LoadOptions::default()).unwrap_err().to_string();
+    assert!(reported.contains("map `enormous` takes") && reported.contains("ENOMEM"), "{reported}");
+    assert!(reported.contains("raise the limit"), "{reported}");
 }
 
-/// 256 KiB of buckets for each of so many rules.
+/// 256 KiB of buckets for each of `rules` rules.
 fn many_limits(rules: usize) -> String {
     let rules = (1..=rules).map(|port| format!("'limit 10pps per flow udp dport {port}'"));
     format!("rules = [{}]", rules.collect::<Vec<_>>().join(",\n"))
@@ -91,7 +92,7 @@ fn bytes(memory: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn a_limit_is_told_by_check_and_load() {
+fn a_limit_is_reported_by_check_and_load() {
     let stage = Stage::new();
     let rules = file(&stage, "many.toml", &many_limits(8));
     let checked = stage.json(&["filter", "check", &rules]);
@@ -104,8 +105,11 @@ fn a_limit_is_told_by_check_and_load() {
     assert_eq!(checked["program"]["too_much"], Value::Null);
 
     let answer = stage.run(&["--json", "filter", "check", &rules, "--memory", "1MiB"]).json(1);
-    let told = answer["program"]["too_much"].as_str().unwrap();
-    assert!(told.contains("--memory (1.0 MiB)") && told.contains("filter_lines"), "{told}");
+    let reported = answer["program"]["too_much"].as_str().unwrap();
+    assert!(
+        reported.contains("--memory (1.0 MiB)") && reported.contains("filter_lines"),
+        "{reported}"
+    );
     assert_eq!(answer["program"]["kernel"], Value::Null, "it was not asked");
     let text = stage.run(&["filter", "check", &rules, "--memory", "1MiB"]).ended(1);
     assert!(text.contains("too much memory: the maps take"), "{text}");
@@ -113,17 +117,20 @@ fn a_limit_is_told_by_check_and_load() {
     load(&stage, &["seven: drop udp dport 7"]);
     let before = (stage.attached(), stage.pins());
     let words = ["filter", "load", "eth0", &rules, "--memory", "1MiB"];
-    let told = stage.run(&words).error();
-    assert!(told.contains("the rules were not loaded") && told.contains("1.0 MiB"), "{told}");
+    let reported = stage.run(&words).error();
+    assert!(
+        reported.contains("the rules were not loaded") && reported.contains("1.0 MiB"),
+        "{reported}"
+    );
     assert_eq!((stage.attached(), stage.pins()), before);
     let words = ["filter", "add", "eth0", "limit 10pps per flow tcp", "--memory", "64KiB"];
     assert!(stage.run(&words).error().contains("--memory"));
 
-    let told = stage.json(&["filter", "load", "eth0", &rules, "--memory", "16MiB"]);
-    assert!(bytes(&told["memory"], "filter_lines") == lines, "{told:#}");
+    let reported = stage.json(&["filter", "load", "eth0", &rules, "--memory", "16MiB"]);
+    assert!(bytes(&reported["memory"], "filter_lines") == lines, "{reported:#}");
     // The same rules again: buckets are those that are there.
-    let told = stage.json(&["filter", "load", "eth0", &rules, "--memory", "2MiB"]);
-    assert!(told["memory"]["bytes"].as_u64().unwrap() < lines, "{told:#}");
+    let reported = stage.json(&["filter", "load", "eth0", &rules, "--memory", "2MiB"]);
+    assert!(reported["memory"]["bytes"].as_u64().unwrap() < lines, "{reported:#}");
     assert!(stage.run(&["filter", "check", &rules, "--memory", "much"]).error().contains("16MiB"));
 }
 
@@ -175,14 +182,14 @@ fn a_control_group_that_is_too_small_is_named() {
         command.args([program, "--state", stage.xway.state().to_str().unwrap()]).args(words);
         xway_tests::xway::Answer::of(command.output().unwrap())
     };
-    let told = run(&["filter", "load", "eth0", &rules]).error();
+    let reported = run(&["filter", "load", "eth0", &rules]).error();
     let name = group.0.to_str().unwrap();
-    assert!(told.contains(name) && told.contains("filter_lines 50.0 MiB"), "{told}");
-    assert!(told.contains("the rules were not loaded"), "{told}");
+    assert!(reported.contains(name) && reported.contains("filter_lines 50.0 MiB"), "{reported}");
+    assert!(reported.contains("the rules were not loaded"), "{reported}");
     assert_eq!((stage.attached(), stage.pins()), before);
     let checked = run(&["--json", "filter", "check", &rules]).json(1);
     assert!(checked["program"]["too_much"].as_str().unwrap().contains(name), "{checked:#}");
-    // What fits is put in force.
+    // Rules that fit are loaded.
     let rules = file(&stage, "few.toml", &many_limits(8));
     run(&["filter", "load", "eth0", &rules]).ended(0);
     assert_eq!(show(&stage)["rules"].as_array().unwrap().len(), 8);

@@ -1,5 +1,5 @@
 //! An interface under a filter goes down and up, is made again, is renamed, or moves to another
-//! namespace: what the filter then does, and what is said of it.
+//! namespace: what the filter then does, and what is reported.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::os::fd::AsFd;
@@ -42,7 +42,7 @@ fn down_and_up_the_filter_stays_with_its_counts() {
     ip(&stage.net.b, &["link", "set", "eth0", "down"]);
     assert_eq!(stage.attached(), program);
     assert_eq!(rules(&show(&stage)), expected(&[("seven", 2)]), "it can be looked at");
-    // And changed: `load` tells that nothing arrives.
+    // And changed: `load` reports that nothing arrives.
     let added = stage.run(&["filter", "add", "eth0", "drop udp dport 8", "--name", "eight"]);
     assert!(added.stderr.contains("eth0 is down"), "{}", added.stderr);
     added.ended(0);
@@ -92,8 +92,8 @@ fn renamed_it_is_found_by_its_new_name() {
     assert!(stage.pins().is_empty(), "{:?}", stage.pins());
 }
 
-/// The program runs on, where only its own namespace can change it: that is told, and moved back
-/// the interface has its filter as before.
+/// The program continues to run, but only its own namespace can change it: that is reported, and
+/// moved back the interface has its filter as before.
 #[test]
 fn moved_to_another_namespace() {
     let stage = Stage::new();
@@ -110,7 +110,7 @@ fn moved_to_another_namespace() {
         let told = stage.xway.run_in(away, &[&["filter"], words].concat()).error();
         assert!(told.contains("another network namespace"), "{words:?}: {told}");
     }
-    // Somebody else's command sweeps nothing that still runs.
+    // Another command removes nothing that still runs.
     load(&stage, &["eight: drop udp dport 8"]);
     let told = stage.xway.run_in(away, &["filter", "load", "out0", &rules_file]).error();
     assert!(told.contains("already runs"), "{told}");

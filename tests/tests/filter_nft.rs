@@ -49,7 +49,7 @@ fn chains_decide_as_in_the_kernel() {
     assert!(compared > 30 * CHAINS && drops > 10 * CHAINS as u64, "{compared}, {drops}");
 }
 
-/// nft looks behind one tag, and not behind IPv6's authentication header.
+/// nft skips one tag, and does not read beyond IPv6's authentication header.
 fn is_plain(frame: &[u8]) -> bool {
     let tag = |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
     let is_ours = frame[6..11] == [2, 0x99, 0, 0, 0] && matches!(frame[11], 1 | 2);
@@ -57,7 +57,7 @@ fn is_plain(frame: &[u8]) -> bool {
     is_ours && !(tag(12) && tag(16)) && !has_authentication
 }
 
-/// Whether the filter finds the frame odd: then its policies decide, of which nft has none.
+/// Whether the filter finds an anomaly: then its policies decide, which nft does not have.
 fn is_odd(ruleset: &Ruleset, frame: &[u8]) -> bool {
     let mut policies = Policies::default();
     Reason::ALL.into_iter().for_each(|oddity| {

@@ -18,8 +18,8 @@ const SEED: u64 = 0x5eed_0003;
 /// All frames of the tests come from one of these.
 const NOT_OURS: &str = "ether saddr != { 02:99:00:00:00:01, 02:99:00:00:00:02 }";
 
-/// A chain of these rules, with one in front that lets through what the stack itself sends, and one
-/// behind that counts what is left over.
+/// A chain of these rules, preceded by one that passes what the stack itself sends, and followed by
+/// one that counts the rest.
 fn chain(rules: &[String]) -> String {
     format!(
         "flush ruleset\ntable netdev t {{\n\
@@ -29,7 +29,7 @@ fn chain(rules: &[String]) -> String {
     )
 }
 
-/// Puts a chain in force and takes it over.
+/// Loads a chain and imports it.
 fn taken(host: &Host, script: &str) -> Ruleset {
     run(host, &["-f", "-"], script).unwrap_or_else(|error| panic!("{error}\n{script}"));
     let listed = run(host, &["-j", "list", "ruleset"], "").unwrap();
@@ -40,13 +40,13 @@ fn is_ours(frame: &[u8]) -> bool {
     frame[6..11] == [2, 0x99, 0, 0, 0] && matches!(frame[11], 1 | 2)
 }
 
-/// nft looks behind one tag, and not behind IPv6's authentication header.
+/// nft skips one tag, and does not read beyond IPv6's authentication header.
 fn is_seen_otherwise(frame: &[u8]) -> bool {
     let is_tag = |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
     is_tag(12) && is_tag(16) || frame[12..14] == [0x86, 0xdd] && frame.get(20) == Some(&51)
 }
 
-/// The rule that decides, and whether a limit in front of it was asked.
+/// The rule that decides, and whether an earlier limit was evaluated.
 fn judged(ruleset: &Ruleset, bytes: &[u8]) -> (usize, bool) {
     let mut model = Model::new(ruleset, |_| Some(1));
     let judgement = model.judge(&Frame { bytes, ifindex: 1, queue: 0 }, 0);
@@ -54,7 +54,7 @@ fn judged(ruleset: &Ruleset, bytes: &[u8]) -> (usize, bool) {
     (judgement.rule.expect("the last rule takes all"), asked)
 }
 
-/// Whether the filter finds the frame odd.
+/// Whether the filter finds an anomaly.
 fn is_odd(bytes: &[u8]) -> bool {
     let rule = "drop tcp dport 1 vlan 1 from-mac 02:00:00:00:00:01".to_owned();
     let rule = filter::Rule::parse(&rule, &filter::Scope::default());

@@ -1,6 +1,6 @@
 //! Malformed packets beside nft at a veth's ingress: random rules, live frames one by one, and the
-//! rule that decides each in both. Where they differ, a row of a table says why; a difference that
-//! no row explains fails, and so does a row that nothing meets.
+//! rule that decides each in both. Where they differ, a row of a table has the reason; a difference
+//! that no row explains fails, and so does a row that nothing meets.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 #[path = "../../crates/filter/tests/filter_arm/mod.rs"]
@@ -27,7 +27,7 @@ const FRAMES: usize = 70;
 /// Differences that no row explains.
 const SHOWN: usize = 6;
 
-/// A frame about which both do not say the same.
+/// A frame that the two decide differently.
 struct Case<'a> {
     frame: &'a [u8],
     filter: &'a Judgement,
@@ -42,12 +42,12 @@ struct Row {
 }
 
 impl Case<'_> {
-    /// Odd in this way, itself or a packet inside of it.
+    /// Whether it, or a packet inside of it, has this anomaly.
     fn is(&self, oddity: Reason) -> bool {
         self.filter.layers.iter().any(|one| one.layer.oddities.contains(&oddity))
     }
 
-    fn told(&self, script: &str) -> String {
+    fn described(&self, script: &str) -> String {
         let Self { frame, filter, nft } = self;
         let (reason, rule, layers) = (filter.reason.label(), filter.rule, filter.layers.len());
         let odd: Vec<_> = filter.layers.iter().map(|one| &one.layer.oddities).collect();
@@ -62,8 +62,8 @@ impl Case<'_> {
     }
 }
 
-/// As `docs/filter.md` tells them. Rules that come from nft judge whatever is odd, so a policy is
-/// the reason of none.
+/// The rows of `docs/filter.md`. Rules imported from nft judge all anomalies, so a policy is the
+/// reason of none.
 const ROWS: &[Row] = &[
     Row { name: "cut tag", holds: |case| case.nft.is_none() && is_cut_tag(case.frame) },
     Row { name: "second tag", holds: |case| case.facts(0, Field::InnerVlan).is_some() },
@@ -77,8 +77,8 @@ const ROWS: &[Row] = &[
     Row { name: "bad header", holds: |case| case.is(Reason::BadHeader) },
 ];
 
-/// The outer tag, or the type behind it with what follows, is not whole: the kernel drops the frame
-/// before any hook.
+/// The outer tag, or the type after it with what follows, is not complete: the kernel drops the
+/// frame before any hook.
 fn is_cut_tag(frame: &[u8]) -> bool {
     matches!(frame.get(12..14), Some([0x81, 0] | [0x88, 0xa8])) && frame.len() < 20
 }
@@ -116,7 +116,7 @@ fn malformed_packets_beside_the_kernel() {
             let row = ROWS.iter().position(|row| (row.holds)(&case));
             match row {
                 Some(row) => met[row] += 1,
-                None => unexplained.push(case.told(&script)),
+                None => unexplained.push(case.described(&script)),
             }
         }
         chains += 1;
@@ -131,7 +131,7 @@ fn malformed_packets_beside_the_kernel() {
     assert!(same > all / 3 && odd > all / 5, "{same} of {all} the same, {odd} odd");
 }
 
-/// The program in the kernel and its model, which say the same.
+/// The program in the kernel and its model, which agree.
 struct Filter<'a> {
     arm: Arm<KernelRuntime>,
     model: Model<'a>,
@@ -157,8 +157,8 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// The rule by which nft decides about a frame. What is sent behind it tells that it has arrived,
-/// or never will.
+/// The rule by which nft decides about a frame. A frame sent after it shows that it has arrived, or
+/// never will.
 fn decided(wire: &Capture, host: &Host, frame: &[u8], before: &mut Vec<u64>) -> Option<usize> {
     const MARKS: usize = 1;
     let marker = [&[0xff; 6][..], &[2, 0x99, 0, 0, 0, 3, 0x88, 0xb5], &[0; 46]].concat();
@@ -217,7 +217,7 @@ fn tag(frame: &mut Vec<u8>, random: &mut Random) {
     frame.splice(12..12, [*kind, *id].concat());
 }
 
-/// Version and length, total length, fragment, or what is behind.
+/// Changes version and length, total length, fragment, or the rest of the header.
 fn header(frame: &mut [u8], random: &mut Random, which: usize) {
     let is_v4 = frame.get(12..14) == Some(&[8, 0]);
     let is_v6 = frame.get(12..14) == Some(&[0x86, 0xdd]);

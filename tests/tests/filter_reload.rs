@@ -1,5 +1,5 @@
-//! Rules changed under a flood, and by writers that are killed or come at once: every packet is
-//! judged by one set of rules and counted once.
+//! Rules changed under a flood, and by writers that are killed or run at the same time: every
+//! packet is judged by one set of rules and counted once.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,7 @@ const PORT: u16 = 4242;
 const STEP: u64 = 300;
 const RELOADS: usize = 8;
 
-/// Frames for the rule `flood` out of `a`, until it is told to stop.
+/// Frames for the rule `flood` out of `a`, until it is stopped.
 struct Flood(Child);
 
 impl Flood {
@@ -28,7 +28,7 @@ impl Flood {
         Self(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
     }
 
-    /// Waits until some more have met the rules in force.
+    /// Waits until some more have met the active rules.
     fn pass(stage: &Stage) {
         let goal = count(&show(stage)) + STEP;
         let passed = || Ok((count(&show(stage)) >= goal).then_some(()));
@@ -37,8 +37,9 @@ impl Flood {
 
     /// Ends it; answers how many were sent.
     fn stop(self) -> u64 {
-        let told = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().unwrap();
-        assert!(told.success());
+        let interrupted =
+            Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().unwrap();
+        assert!(interrupted.success());
         let answer = Answer::of(self.0.wait_with_output().unwrap());
         answer.json(0)["sent"].as_u64().unwrap()
     }
@@ -46,7 +47,7 @@ impl Flood {
 
 fn flooded() -> Stage {
     let stage = Stage::with(&LinkOptions { gro: true, ..LinkOptions::default() });
-    // Nobody but the flood sends.
+    // There are no other senders than the flood.
     stage.net.b.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
     stage
 }
@@ -153,7 +154,7 @@ fn ten_thousand_rules_take_the_place_of_as_many_and_lose_nothing() {
 
 #[test]
 fn killed_in_the_middle_of_a_change_nothing_is_lost() {
-    // As many moments as lie between the start of a change and its end, however long it takes here:
+    // Kills at increasing delays from the start of a change to its end, however long it takes here:
     // the last change is one that was not killed.
     const STEPS: u32 = 10;
     const MOST: u32 = 10 * STEPS;
@@ -173,7 +174,7 @@ fn killed_in_the_middle_of_a_change_nothing_is_lost() {
         let was_killed = stage.kill_after(&load, step * round);
         killed += u32::from(was_killed);
         swapped += u32::from(stage.attached() != before);
-        // Rules, program and counters belong together, whoever died.
+        // Rules, program and counters belong together, whichever process was killed.
         let shown = show(&stage);
         assert!(rules(&shown).iter().any(|(name, _)| name == "flood"), "round {round}: {shown}");
         if !was_killed {

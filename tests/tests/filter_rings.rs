@@ -1,5 +1,5 @@
-//! Rings that overrun: of packets that were to be shown, each is either in the ring or counted as
-//! lost, whoever reads meanwhile and however many processors write.
+//! Rings that overrun: each packet that was to be shown is either in the ring or counted as lost,
+//! independent of readers and of the number of writing processors.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,7 +53,7 @@ fn overrun(runtime: &KernelRuntime, ring: &str, check: impl Fn(&[u8]) + Sync) ->
                 }
             });
         }
-        // A slow reader: a look for so many packets, so that the ring is full in between.
+        // A slow reader: one read per N packets, so that the ring is full in between.
         let mut next = PACKETS / 4;
         while next < WRITERS * PACKETS {
             if sent.load(Ordering::Acquire) >= next {
@@ -120,7 +120,7 @@ fn watched_packets_are_read_or_lost() {
     assert_eq!(met.packets, WRITERS * PACKETS);
     assert_eq!(read + met.lost, met.packets, "{read} read, {met:?}");
     assert!(read > 0 && met.lost > 0, "{read} read, {met:?}: tells nothing");
-    // When nobody watches any more nothing is drawn, and nothing is counted.
+    // When no process watches any more nothing is sampled, and nothing is counted.
     tap::set_sampling(map(&new_name(WATCHING)).unwrap(), 1, 0).unwrap();
     let program = runtime.object().unwrap().program(PROGRAM).unwrap();
     for _ in 0..3 {

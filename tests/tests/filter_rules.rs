@@ -1,4 +1,4 @@
-//! `xway filter`: rules put in force, changed one by one, shown with what they count.
+//! `xway filter`: rules are loaded, changed one by one, and shown with their counts.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use lab::Capture;

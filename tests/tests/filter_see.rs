@@ -1,5 +1,5 @@
-//! `xway filter explain --live`: packets as they arrive, and why they fare as they do, while the
-//! rules in force decide and count as ever.
+//! `xway filter explain --live`: packets as they arrive, and the reasons of their verdicts, while
+//! the active rules decide and count as before.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn packets_are_explained_as_they_arrive() {
 }
 
 #[test]
-fn what_depends_on_other_traffic_is_told_as_the_program_saw_it() {
+fn state_of_other_traffic_is_reported_as_the_program_saw_it() {
     let stage = Stage::new();
     let few = "few: limit 8bps burst 86byte per rule udp dport 7";
     load(&stage, &["nine: drop udp dport 9", few, "ban: ban 60s udp dport 8", "end: pass"]);
@@ -110,7 +110,7 @@ fn only_some_packets_are_looked_at() {
     let packets = seen(look, 0);
     let verdicts: Vec<_> = packets.iter().map(verdict).collect();
     assert_eq!(verdicts, [(1, "drop", Some("seven"), "rule"), (2, "pass", None, "default")]);
-    // A packet that is odd is looked at, too, and a long one is not taken for a short one.
+    // A malformed packet is shown, too, and a long one is not taken for a short one.
     let look = looking(&stage, &["--count", "2", "--for", "60s"]);
     stage.send(&stage.flow(7).udp(b"x").unwrap()[..30], 1);
     stage.send(&stage.flow(9).udp(&[7; 1400]).unwrap(), 1);
@@ -129,9 +129,9 @@ fn one_in_so_many_is_looked_at_and_all_are_counted() {
     let look = looking(&stage, &["--sample", "1/10", "--count", "1000", "--for", "3s"]);
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 400);
     assert_eq!(rules(&counted(&stage, 400)), expected(&[("all", 400)]));
-    let told = seen(look, 0).len();
+    let count = seen(look, 0).len();
     // 40 by chance: further off than eight standard deviations is a mistake.
-    assert!((1..=90).contains(&told), "{told}");
+    assert!((1..=90).contains(&count), "{count}");
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn killed_in_the_middle_the_rules_in_force_go_on() {
     look.wait().unwrap();
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
     assert_eq!(rules(&counted(&stage, 3)), expected(&[("seven", 3)]));
-    // Whoever looked put the program of before back. Somebody else may look at packets, too, and
-    // sees what comes now alone.
+    // The command restored the previous program. Another command may sample packets, too, and sees
+    // only what arrives from now on.
     assert_eq!((stage.attached(), stage.kept()), (before, 1), "{:?}", stage.pins());
     let look = looking(&stage, &["--count", "1", "--for", "60s"]);
     stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
@@ -192,7 +192,7 @@ fn chance(stage: &Stage) -> u32 {
 }
 
 #[test]
-fn whoever_is_killed_has_nothing_drawn_any_more() {
+fn sampling_stops_when_the_command_is_killed() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let before = stage.attached();
@@ -232,7 +232,7 @@ fn others_change_rules_while_packets_are_looked_at() {
     let now = stage.attached();
     let answer = Answer::of(look.wait_with_output().unwrap());
     assert!(answer.stderr.contains("other rules were loaded"), "{}", answer.stderr);
-    assert_eq!(answer.ended(0).lines().count(), 1, "what came until then is told");
+    assert_eq!(answer.ended(0).lines().count(), 1, "what came until then is reported");
     assert_eq!((stage.attached(), stage.kept()), (now, 1), "{:?}", stage.pins());
     stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
     assert_eq!(rules(&counted(&stage, 2)), expected(&[("seven", 1), ("eight", 1)]));

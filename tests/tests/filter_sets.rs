@@ -29,7 +29,7 @@ impl Rules {
         Self { xway, list, rules }
     }
 
-    /// It must end by itself.
+    /// It must end without a signal.
     fn check(&self) -> Answer {
         let mut command = self.xway.command(&["--json", "filter", "check", &self.rules]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -42,42 +42,42 @@ impl Rules {
     }
 
     #[track_caller]
-    fn told(&self, part: &str) {
-        let told = self.check().error();
-        assert!(told.contains("bad.txt") && told.contains(part), "{told}");
-        assert!(told.len() < 1000 && told.lines().count() == 1, "{told}");
+    fn fails_with(&self, part: &str) {
+        let error = self.check().error();
+        assert!(error.contains("bad.txt") && error.contains(part), "{error}");
+        assert!(error.len() < 1000 && error.lines().count() == 1, "{error}");
     }
 }
 
 #[test]
-fn what_is_no_file_is_said_to_be_none() {
+fn a_path_that_is_not_a_file_is_refused() {
     let rules = Rules::new();
-    rules.told("No such file");
+    rules.fails_with("No such file");
     std::fs::create_dir(&rules.list).unwrap();
-    rules.told("is a folder");
+    rules.fails_with("is a folder");
     std::fs::remove_dir(&rules.list).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&rules.list).status().unwrap();
     assert!(made.success());
-    rules.told("is not a regular file");
+    rules.fails_with("is not a regular file");
     std::fs::remove_file(&rules.list).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &rules.list).unwrap();
-    rules.told("is not a regular file");
+    rules.fails_with("is not a regular file");
     std::fs::remove_file(&rules.list).unwrap();
     std::os::unix::fs::symlink("bad.txt", &rules.list).unwrap();
-    rules.told("symbolic links");
+    rules.fails_with("symbolic links");
 }
 
 #[test]
-fn who_may_not_read_it_is_told() {
+fn a_user_without_permission_is_refused() {
     let rules = Rules::new();
     std::fs::write(&rules.list, "10.0.0.1\n").unwrap();
     std::fs::set_permissions(&rules.list, PermissionsExt::from_mode(0o000)).unwrap();
-    let told = rules.xway.run_powerless(&["filter", "check", &rules.rules]).error();
-    assert!(told.contains("bad.txt") && told.contains("Permission denied"), "{told}");
+    let error = rules.xway.run_powerless(&["filter", "check", &rules.rules]).error();
+    assert!(error.contains("bad.txt") && error.contains("Permission denied"), "{error}");
 }
 
 #[test]
-fn what_is_no_list_is_told_by_its_first_wrong_line() {
+fn an_invalid_list_is_reported_by_its_first_wrong_line() {
     let rules = Rules::new();
     for (bytes, part) in [
         (&b"10.0.0.1\n\x7fELF\x02\x01\0\0\xff\xfe\n"[..], "bad.txt:2"),
@@ -86,7 +86,7 @@ fn what_is_no_list_is_told_by_its_first_wrong_line() {
         (b"10.0.0.1\r\n10.0.0.\r\n", "bad.txt:2: `10.0.0.`"),
     ] {
         std::fs::write(&rules.list, bytes).unwrap();
-        rules.told(part);
+        rules.fails_with(part);
     }
     for (bytes, ranges) in
         [(&b""[..], 0), (b"\xef\xbb\xbf10.0.0.1\r\n10.0.0.1 \r\n# 10.0.0.3\r\n10.0.0.0/31", 1)]
@@ -107,5 +107,5 @@ fn one_wrong_line_of_a_million_is_named() {
         text.push_str(&line);
     }
     std::fs::write(&rules.list, text).unwrap();
-    rules.told("bad.txt:765432: `10.0.0`");
+    rules.fails_with("bad.txt:765432: `10.0.0`");
 }

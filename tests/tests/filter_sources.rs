@@ -1,6 +1,5 @@
 //! The filter's reader in the kernel, by both entries of the program: for packets of any kind it
-//! says what its model says, and no way of wrapping a packet lets a source through that is to be
-//! dropped.
+//! agrees with its model, and no encapsulation lets a source pass that must be dropped.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 #[path = "../../crates/filter/tests/filter_arm/mod.rs"]
@@ -79,7 +78,7 @@ fn no_place_hides_a_source() {
 const BUFFER: usize = 3520;
 const LONG: usize = 4000;
 
-/// What is behind the first buffer is no header: the decisions are those about the whole frame.
+/// Bytes beyond the first buffer are not a header: the decisions are those about the whole frame.
 fn long_frames<R: Runtime>(start: fn(&'static str) -> R) {
     for seed in 1..=12 {
         let mut random = Random::new(seed);

@@ -1,5 +1,5 @@
-//! The filter's SYN proxy in front of a real listener: connections open through it, floods of
-//! requests and of invented acknowledgements do not reach the stack.
+//! The filter's SYN proxy before a real listener: connections open through it, floods of requests
+//! and of forged acknowledgments do not reach the stack.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
 use xway_tests::program::constant_program;
 use xway_tests::segment::{Segment, checksum};
 
-/// `b` listens behind a filter whose one rule is a SYN proxy; `a` connects.
+/// `b` listens, protected by a filter whose one rule is a SYN proxy; `a` connects.
 struct Guarded {
     net: TwoHosts,
     object: Object,
@@ -80,7 +80,7 @@ impl Guarded {
         Talk { shown }
     }
 
-    /// The same with a connection that the proxy answered.
+    /// A conversation over a connection that the proxy answered.
     fn proxied(&self, listener: &TcpListener, bytes: usize) -> Talk {
         let before = self.event(Event::CookieSent);
         let talk = self.talk(listener, bytes);
@@ -88,7 +88,7 @@ impl Guarded {
         talk
     }
 
-    /// A request from an address that nobody has.
+    /// A request from an unused address.
     fn request(&self, from: &str, to: &str) -> Segment {
         let macs = [self.net.b.mac("eth0").unwrap(), self.net.a.mac("eth0").unwrap()];
         Segment::syn(macs, from.parse().unwrap(), to.parse().unwrap())
@@ -116,7 +116,7 @@ impl Guarded {
         values.split_whitespace().nth(place).unwrap().parse().unwrap()
     }
 
-    /// A segment from somebody who is not there.
+    /// A segment from a host that does not exist.
     fn invented(&self, number: u32, flags: TcpFlags) -> Vec<u8> {
         let side = |mac: u8, ip: String, port| {
             Side::new(&format!("02:00:00:00:00:0{mac}"), &ip, port).unwrap()
@@ -135,7 +135,7 @@ fn attach(host: &Host, program: &Program) -> Link {
     host.run(|| kernel::attach(&attach)).unwrap().unwrap()
 }
 
-/// What the client's kernel said of a connection while it was open.
+/// What the client's kernel reported of a connection while it was open.
 struct Talk {
     shown: String,
 }

@@ -73,7 +73,7 @@ fn names(top: &Value, of: &str) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn senders_and_ports_are_told_while_rules_change() {
+fn senders_and_ports_are_reported_while_rules_change() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let mut top = Top::begin(&stage, &["--sample", "1/1"]);
@@ -86,7 +86,7 @@ fn senders_and_ports_are_told_while_rules_change() {
     assert_eq!((&first["verdict"], &first["reason"]), (&json!("drop"), &json!("rule")));
     assert_eq!((&first["error_pps"], &seen["talkers"]["lost"]), (&json!(0.0), &json!(0)));
     assert_eq!(rules(&seen), expected(&[("seven", 3)]));
-    // Rules change meanwhile, nobody waits, and samples go on.
+    // Rules change meanwhile, no command waits, and sampling continues.
     let program = stage.attached();
     stage.run(&["filter", "add", "eth0", "drop udp dport 9"]).ended(0);
     let added = stage.attached();
@@ -113,8 +113,8 @@ fn one_top_samples_and_others_tell_of_rules() {
     let answer =
         stage.run(&["--json", "filter", "top", "eth0", "--interval", "20ms", "--time", "200ms"]);
     let holder = first.name();
-    let told = format!("senders and ports are not shown while {holder}");
-    assert!(answer.stderr.contains(&told), "{}", answer.stderr);
+    let notice = format!("senders and ports are not shown while {holder}");
+    assert!(answer.stderr.contains(&notice), "{}", answer.stderr);
     let text = answer.ended(0);
     let value: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!((&value["talkers"], &value["rules"][0]["name"]), (&Value::Null, &json!("all")));
@@ -143,9 +143,9 @@ fn a_look_at_packets_and_a_top_do_not_disturb_each_other() {
     top.end();
 }
 
-/// Rates of rules are told all the time; senders and ports as soon as they can be.
+/// Rates of rules are always reported; senders and ports as soon as possible.
 #[test]
-fn rules_are_told_while_somebody_else_looks_at_packets() {
+fn rules_are_reported_while_another_command_samples_packets() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let frame = stage.flow(7).udp(b"x").unwrap();
@@ -157,8 +157,8 @@ fn rules_are_told_while_somebody_else_looks_at_packets() {
     let held = |top: &Value| top["talkers_held_by"].as_str().is_some_and(|it| it.contains(&holder));
     let meets = |top: &mut Top| {
         stage.send(&frame, 5);
-        let is_told = |top: &Value| top["rules"][0]["pps"].as_f64().unwrap() > 0.0;
-        top.until("a rate of the rule", is_told)
+        let is_reported = |top: &Value| top["rules"][0]["pps"].as_f64().unwrap() > 0.0;
+        top.until("a rate of the rule", is_reported)
     };
     let seen = meets(&mut top);
     assert!(held(&seen) && seen["talkers"].is_null(), "{seen:#}");
@@ -180,7 +180,7 @@ fn rules_are_told_while_somebody_else_looks_at_packets() {
     assert_eq!((stage.attached(), stage.kept()), (before, 1), "{:?}", stage.pins());
 }
 
-/// The value in which the change of programs falls tells rates, too.
+/// The value during which programs change has rates, too.
 #[test]
 fn rates_go_on_when_the_same_rules_have_another_program() {
     let stage = Stage::new();
@@ -203,7 +203,7 @@ fn rates_go_on_when_the_same_rules_have_another_program() {
     top.end();
 }
 
-/// Looks at packets in front of this program.
+/// Samples packets before this program.
 fn explaining(stage: &Stage, before: &[(&str, u32)]) -> Child {
     let words = ["--json", "filter", "explain", "eth0", "--live", "--for", "100s"];
     let mut command = stage.xway.command_in(&stage.net.b, &words);
@@ -236,7 +236,7 @@ fn limits_events_and_bans_are_shown() {
     let levels = limit["levels"].as_array().unwrap();
     let per: Vec<_> = levels.iter().map(|level| level["per"].as_str().unwrap()).collect();
     assert_eq!(per, ["source", "source/24,64", "source/16,48"]);
-    // The clock goes on: a byte comes back each second.
+    // The clock continues: a byte is regained each second.
     let own = &levels[0];
     assert_eq!((&own["buckets"], &own["used"]), (&json!(32_768), &json!(1)), "{own:#}");
     assert!(own["left"].as_f64().unwrap() < 1.0, "{own:#}");

@@ -1,4 +1,4 @@
-//! `xway filter try`: new rules meet real packets beside those in force, and change nothing.
+//! `xway filter try`: new rules meet real packets beside the active ones, and change nothing.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::fs::File;
@@ -39,7 +39,7 @@ fn ended(trial: Child, code: i32) -> Value {
 }
 
 #[test]
-fn what_would_change_is_told_and_does_not_happen() {
+fn changes_are_reported_and_not_made() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7", "eight: drop udp dport 8"]);
     let program = stage.attached();
@@ -52,7 +52,7 @@ fn what_would_change_is_told_and_does_not_happen() {
     for port in [7, 7, 7, 8, 9, 9, 10, 11] {
         stage.send(&stage.flow(port).udp(b"x").unwrap(), 1);
     }
-    // What the rules in force pass is passed, banned by the new ones or not.
+    // Packets that the active rules pass are passed, banned by the new ones or not.
     for port in [9, 9, 10, 11] {
         let frame = stage.flow(port).udp(b"x").unwrap();
         wire.next(PATIENCE, |seen| seen == frame).unwrap();
@@ -146,7 +146,7 @@ fn who_changes_no_program_does_not_disturb_a_trial() {
     stage.send(&stage.flow(9).udp(b"x").unwrap(), 1);
     counted(&stage, 1);
     let tried = interrupted(trial, 0);
-    // The new rules drop what those in force ban.
+    // The new rules drop what the active ones ban.
     assert_eq!(tried["pairs"][0]["old"]["reason"], "banned", "{tried:#}");
     assert_eq!((stage.attached(), stage.kept()), (program, 1));
 }
@@ -201,7 +201,7 @@ fn a_syn_proxy_is_tried_without_an_answer() {
     let back = wire.next(PATIENCE, answers).unwrap();
     assert_eq!((back[46] >> 4, back[47] & 0x12), (6, 0x12), "an answer of the stack: {back:02x?}");
 
-    // The other way round: while the proxy is in force, rules without it are tried.
+    // The other way round: while the proxy is active, rules without it are tried.
     stage.run(&["filter", "load", "eth0", &new]).ended(0);
     let plain = file(&stage, "plain.toml", "rules = ['nine: drop udp dport 9']");
     let trial = trying(&stage, &[&plain, "--for", "60s"]);

@@ -14,7 +14,7 @@ use xway_tests::hostile::Settings;
 use xway_tests::hostile::compare::{Findings, Judged, READING, Sites, packet};
 use xway_tests::random::Random;
 
-/// Frames that are sent at once.
+/// Frames that are sent together.
 const BATCH: u64 = 250;
 /// Lists of rules, one after the other.
 const LISTS: &[&[&str]] = &[

@@ -29,7 +29,7 @@ use xway_tests::tags::Tagger;
 /// Frames that are judged by one list of rules: in a short campaign, in a long one.
 const BATCH: [u64; 2] = [250, 1000];
 
-/// Lists of rules; `*` in front of the first: what no rule decides is dropped.
+/// Lists of rules; `*` before the first: packets that no rule decides are dropped.
 const LISTS: &[&[&str]] = &[
     &["drop from 10.0.0.1", "drop from fd00::1"],
     &["drop udp dport {7, 53}", "drop tcp dport 80"],
@@ -207,7 +207,7 @@ fn load_nft(sites: &Sites, ruleset: &Ruleset) -> Option<bool> {
     Some(has_input)
 }
 
-/// So many frames for one list of rules, fragments among them.
+/// `count` frames for one list of rules, fragments among them.
 fn batch(random: &mut Random, arms: &mut Arms<'_>, number: &mut u16, count: u64) -> Vec<Judged> {
     let mut batch = Vec::new();
     while (batch.len() as u64) < count {

@@ -1,7 +1,7 @@
 //! Hostile frames at a router: what `forward` sends on, Linux would send on without it; kernel and
 //! engine agree on every frame.
 //!
-//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many frames there are and where they begin.
+//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of frames and the seed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ const KNOWN: [(&str, &str); 1] = [(
     "forward does not look up sources: the reverse path is not checked, which `rp_filter` does not \
      ask for either",
 )];
-/// Frames between two looks at what arrived: as many wait in a socket.
+/// Frames between two checks of what arrived: this number fits in a socket's buffer.
 const BATCH: u16 = 100;
 const PATIENCE: Duration = Duration::from_secs(20);
 

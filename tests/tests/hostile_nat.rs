@@ -3,7 +3,7 @@
 //!
 //! The translations of nft are stateless, as those of `forward` are: connections that conntrack
 //! would refuse are not part of the comparison.
-//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many frames there are and where they begin.
+//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of frames and the seed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ const KNOWN: [(&str, &str); 3] = [
          payload for ports",
     ),
 ];
-/// Frames between two looks at what arrived: as many wait in a socket.
+/// Frames between two checks of what arrived: this number fits in a socket's buffer.
 const BATCH: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -57,7 +57,8 @@ const TRANSLATIONS: [&str; 8] = [
     "fd01::2 tcp 80 -> [fd00:0:0:2::2]:8080",
     "fd01::3 -> fd00:0:0:2::2",
 ];
-/// The same for nft: a destination is looked up first, then a source; ports before addresses.
+/// The translations for nft: a destination is looked up first, then a source; ports before
+/// addresses.
 const RULES: &str = "\
 table inet translations {
   chain translate {

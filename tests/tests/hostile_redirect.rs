@@ -2,9 +2,9 @@
 //! agree on every frame, which is never changed, and what stands before it is never of another
 //! frame.
 //!
-//! There is no comparison with Linux: a socket of AF_XDP gets frames, not what they carry. Tags
-//! that are in a frame are skipped by rules and stay in the frame that the socket gets.
-//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many frames there are and where they begin.
+//! There is no comparison with Linux: a socket of AF_XDP gets frames, not what they carry. Tags in
+//! a frame are skipped by rules and remain in the frame that the socket gets.
+//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of frames and the seed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use kernel::KernelRuntime;

@@ -1,7 +1,7 @@
 //! Hostile frames at a sink that reflects: nothing goes back that a host without it would not
 //! answer; kernel, engine and model agree on every frame.
 //!
-//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many frames there are and where they begin.
+//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of frames and the seed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::cell::RefCell;
@@ -172,7 +172,7 @@ fn spec(config: &SinkConfig) -> Spec {
     spec
 }
 
-/// What the model says of a frame.
+/// The model's judgement of a frame.
 fn expected(tracker: &mut Tracker, frame: &[u8]) -> Judgement {
     let reason = tracker.judge(frame, 0, 0);
     let whole =

@@ -1,7 +1,7 @@
 //! Hostile answers to the generator's TCP connections: what changes a flow of ours would change a
 //! socket of Linux in the same state; kernel and engine agree on every answer.
 //!
-//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many answers there are and where they begin.
+//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of answers and the seed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeMap;

@@ -38,11 +38,11 @@ impl Net {
         Capture::open(&self.net.a, "eth0").unwrap().send(frame).unwrap();
     }
 
-    /// Of these frames none arrives at `c`: the first that does is one that was sent after them.
+    /// None of these frames arrives at `c`: the first that does was sent after them.
     #[track_caller]
     fn only_the_last_arrives(&self, send: impl Fn()) {
         let wire = Capture::open(&self.net.c, "eth0").unwrap();
-        // From here on the router knows its neighbours.
+        // From here on the router knows its neighbors.
         self.send(&from_a("10.0.2.2", 7).udp(FIRST).unwrap());
         wire.next(PATIENCE, |seen| contains(seen, FIRST)).unwrap();
         send();
@@ -141,7 +141,7 @@ impl<'a> Returned<'a> {
         Self(stage)
     }
 
-    /// The rules' packets, once the first of them has so many.
+    /// The rules' packets, once the first of them has the given number.
     #[track_caller]
     fn counts(&self, first: u64) -> Vec<(String, u64)> {
         let mut last = Vec::new();
@@ -246,11 +246,11 @@ fn record(host: &Host, xway: &Xway) -> PathBuf {
 }
 
 #[test]
-fn doctor_says_where_tags_are() {
+fn doctor_reports_where_tags_are() {
     let stage = Stage::new();
-    let told = stage.run(&["--json", "doctor"]);
-    let told: Value = serde_json::from_str(&told.stdout).unwrap();
-    let facts = told["facts"].as_array().unwrap();
+    let report = stage.run(&["--json", "doctor"]);
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let facts = report["facts"].as_array().unwrap();
     let fact = facts.iter().find(|fact| fact["name"] == json!("VLAN tags of eth0")).unwrap();
     let value = fact["value"].as_str().unwrap();
     assert!(value.contains("native: read from the device"), "{fact:#}");

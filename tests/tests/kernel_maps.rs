@@ -121,7 +121,7 @@ fn kinds_without_batches_are_walked_one_by_one() {
 }
 
 #[test]
-fn a_batch_that_does_not_fit_says_how_far_it_came() {
+fn a_batch_that_does_not_fit_reports_its_progress() {
     let map = made(MapKind::HASH, [4, 4, 10]);
     let elements: Vec<_> = (0..20).map(|n| (key(n).to_vec(), key(n).to_vec())).collect();
     match map.update_all(&elements, Expect::Any).unwrap_err() {
@@ -136,7 +136,7 @@ fn a_batch_that_does_not_fit_says_how_far_it_came() {
 }
 
 #[test]
-fn per_cpu_values_are_told_apart() {
+fn per_cpu_values_are_distinguished() {
     let cpus = sys::cpu::possible().unwrap();
     let map = made(MapKind::PERCPU_HASH, [4, 12, 2]);
     assert_eq!(map.value_size(), 16 * cpus);
@@ -200,7 +200,7 @@ fn pinned_maps_are_shared_with_the_next_load_and_checked() {
 }
 
 #[test]
-fn a_pin_of_something_else_is_no_map() {
+fn a_pin_of_another_object_is_not_a_map() {
     let folder = PinFolder::new("wrong");
     let program = program::constant_program("pass", Verdict::Pass);
     program.pin(&folder.path("it")).unwrap();

@@ -9,7 +9,7 @@ use sys::bpf::uapi::prog_type;
 use xway_tests::program::{self, PinFolder, constant_program, counting, load, object, seen};
 
 #[test]
-fn every_feature_is_there_or_says_why_not() {
+fn every_feature_is_there_or_has_a_reason() {
     let start = Instant::now();
     let features = probe::all();
     let took = start.elapsed();

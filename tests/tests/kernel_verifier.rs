@@ -76,7 +76,7 @@ static __attribute__((noinline)) int deep(int x) {
 }
 "#;
 
-/// What the verifier says about a program with this body.
+/// The verifier's log for a program with this body.
 fn refused(name: &str, body: &str) -> VerifierLog {
     let program = format!("{BEFORE} SEC(\"xdp\") int refused(struct xdp_md *ctx) {{\n{body}\n}}");
     match Object::load(&clang::read(name, &program), &LoadOptions::default()).unwrap_err() {

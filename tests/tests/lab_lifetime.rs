@@ -1,4 +1,4 @@
-//! What becomes of a lab: dropped, kept, killed.
+//! The end of a lab: dropped, kept, killed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::{BufRead, BufReader};
@@ -91,7 +91,7 @@ fn a_killed_run_is_collected_by_the_next() {
     lab::until("death of its program", Duration::from_secs(10), dead).unwrap();
 }
 
-/// This test program again, as somebody who makes a lab and never cleans up.
+/// This test program again, as a process that creates a lab and never cleans up.
 struct KilledRun {
     child: Child,
     id: String,

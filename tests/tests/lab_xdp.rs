@@ -15,7 +15,7 @@ use sys::net::{Ifindex, XdpExpect, XdpState};
 const PORT: u16 = 4242;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Does one thing to UDP over untagged IPv4 to `PORT`; passes all else.
+/// Applies `act` to UDP over untagged IPv4 to `PORT`; passes all others.
 fn program(act: impl FnOnce(&mut Assembler) -> &mut Assembler) -> Object {
     let mut a = Assembler::new("act", ProgramKind::XDP);
     let pass = a.label();
@@ -105,7 +105,7 @@ fn netlink_replaces_only_what_is_expected() {
 }
 
 #[test]
-fn the_drivers_sentence_is_told() {
+fn the_drivers_message_is_reported() {
     let net = TwoHosts::build(&LinkOptions { mtu: 9000, ..LinkOptions::default() }).unwrap();
     let object = program(|a| a.verdict(Verdict::Drop));
     let mut netlink = net.b.netlink().unwrap();

@@ -14,9 +14,9 @@ use kernel::{LoadOptions, Object, Program};
 use libbpf_support::{assert_same_code, names, open, spec_of};
 use spec::{MapDef, ProgramKind, Spec};
 
-/// Of these one program is loaded, not all: the kernel wants those that share a map of devices or
-/// processors to take packets of several buffers all or none (`bpf_prog_map_compatible`); one of
-/// `nature.o` never ends and is refused.
+/// Objects of which one program is loaded, not all: the kernel requires those that share a map of
+/// devices or processors to take packets of several buffers all or none
+/// (`bpf_prog_map_compatible`); one of `nature.o` never ends and is refused.
 const ONE_OF: [&str; 2] = ["filter.o", "test/nature.o"];
 
 /// Objects that call kernel functions: libbpf 1.7 refuses them (`EINVAL`) before it loads any
@@ -42,7 +42,7 @@ fn kernel_types() -> spec::btf::Btf {
     spec::btf::Btf::parse(&sys::proc::kernel_btf().unwrap()).unwrap()
 }
 
-/// Type, sizes, entries, flags, node and first contents, as both sides tell them.
+/// Type, sizes, entries, flags, node and first contents, as both sides report them.
 type Shape = ([u32; 6], Option<Vec<u8>>);
 
 fn shape(map: &MapDef) -> Shape {
@@ -90,7 +90,7 @@ fn programs_are_loaded_alike() {
     }
 }
 
-/// Names, sections, types where libbpf knows one, and whether they load by themselves.
+/// Names, sections, types where libbpf knows one, and whether they are loaded by default.
 fn programs_of(spec: &Spec) -> Vec<libbpf_support::Described> {
     let described = |program: &spec::Program| {
         let known = !libbpf_support::is_old(&program.section);

@@ -3,9 +3,9 @@
 //! ```text
 //! a ── numbered frames ──▶ b eth0: XDP first | second | none ─▶ tcx stack ─▶ (dropped)
 //! ```
-//! All programs mark a frame's number in one shared array and count it as their own; the one behind
-//! XDP takes what comes through while nothing is attached. At the end each number that was sent
-//! must have one mark: no more, no less.
+//! All programs mark a frame's number in one shared array and count it as their own; the one after
+//! XDP takes what passes while nothing is attached. At the end each number that was sent must have
+//! one mark: no more, no less.
 //!
 //! What was seen on Linux 6.18, which `drivers/net/veth.c` explains:
 //!
@@ -182,7 +182,7 @@ fn the_command_line_loses_and_doubles_nothing_either() {
     let [drop_udp, forward_udp] = ["test/talk_drop.o", "test/talk_forward.o"].map(prebuilt);
     let [drop_udp, forward_udp] = [&drop_udp, &forward_udp].map(|path| path.to_str().unwrap());
     for round in 0..ROUNDS {
-        // All of these let the flood's frames pass, so the program behind XDP marks each of them.
+        // All of these pass the flood's frames, so the program after XDP marks each of them.
         run(&["attach", "eth0", drop_udp]);
         run(&["attach", "eth0", forward_udp, "--replace"]);
         run(&["drop", "eth0", "10.0.0.2 udp 9", "--replace"]);

@@ -23,7 +23,7 @@ fn given(totals: &Snapshot) -> u64 {
 }
 
 #[test]
-fn what_is_sent_arrives_once_in_order_and_its_end_is_told() {
+fn frames_arrive_once_in_order_and_the_end_is_announced() {
     let net = two_hosts();
     let counter = Counter::attach(&net.b);
     for (rate, count) in [("20kpps", 3_000), ("500kpps", 20_000)] {
@@ -36,7 +36,7 @@ fn what_is_sent_arrives_once_in_order_and_its_end_is_told() {
         assert!(!report.stopped && totals.faults.is_empty(), "{report:?}");
         let seen = counter.wait(0, before.data + count);
         assert_eq!(seen.data, before.data + count, "{rate}");
-        assert_eq!((seen.told, seen.ends), (count, before.ends + ENDS), "{rate}");
+        assert_eq!((seen.announced, seen.ends), (count, before.ends + ENDS), "{rate}");
         // Groups of one frame and of four.
         assert_eq!(report.pacing.unwrap().error_ns.count(), count);
     }
@@ -57,7 +57,7 @@ fn threads_share_a_count_to_the_frame() {
     assert_eq!(ran, cpus);
     for (source, share) in shares.into_iter().enumerate() {
         let seen = counter.wait(source, share);
-        assert_eq!((seen.data, seen.disorder, seen.told), (share, 0, share), "{source}");
+        assert_eq!((seen.data, seen.disorder, seen.announced), (share, 0, share), "{source}");
     }
     assert_eq!(given(&report.totals), 9_001);
 }
@@ -76,7 +76,7 @@ fn a_stop_is_exact_without_a_rate() {
     assert!(report.totals.threads[0].cpu_time > Duration::ZERO);
     let all = given(&report.totals);
     let seen = counter.wait(0, report.totals.sent);
-    assert_eq!((seen.data, seen.told), (report.totals.sent, all));
+    assert_eq!((seen.data, seen.announced), (report.totals.sent, all));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn nothing_is_sent_while_held() {
     let counter = Counter::attach(&net.b);
     let config = Config { held: true, profile: profile("10kpps"), ..config(stream(&net.b), 500) };
     let generator = start(&net.a, config).unwrap();
-    // It runs, and gives back what it is given.
+    // It runs, and yields its processor.
     let ran = || Ok((generator.snapshot().unwrap().threads[0].cpu_time > HELD).then_some(()));
     lab::until("a while of holding", SECONDS, ran).unwrap();
     assert_eq!(generator.snapshot().unwrap().sent, 0);
@@ -131,7 +131,7 @@ fn rates_change_while_frames_leave_and_none_is_lost() {
     let generator = start(&net.a, config).unwrap();
     let first = || Ok((generator.snapshot().unwrap().sent > 0).then_some(()));
     lab::until("the first frame", SECONDS, first).unwrap();
-    // Other groups and no groups: other programs that go on with the same counters.
+    // Other groups and no groups: other programs that continue with the same counters.
     for (rate, until) in [("50kpps", 2_000), ("1mpps", 10_000), ("60kpps", 15_000)] {
         generator.set_profile(profile(rate)).unwrap();
         let sent = || Ok((generator.snapshot().unwrap().streams[0] >= until).then_some(()));
@@ -143,7 +143,7 @@ fn rates_change_while_frames_leave_and_none_is_lost() {
     let report = generator.wait().unwrap();
     assert_eq!(given(&report.totals), 60_000);
     let seen = counter.wait(0, report.totals.sent);
-    assert_eq!((seen.data, seen.told), (report.totals.sent, 60_000));
+    assert_eq!((seen.data, seen.announced), (report.totals.sent, 60_000));
     if report.totals.not_sent == 0 {
         assert_eq!(seen.disorder, 0);
     }

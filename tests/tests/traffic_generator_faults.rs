@@ -1,4 +1,4 @@
-//! The generator where things go wrong, and where frames do not leave but come in.
+//! The generator with failures, and with frames that are received instead of sent.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::net::UdpSocket;
@@ -76,7 +76,7 @@ fn what_cannot_be_sent_is_refused_with_what_to_change() {
 }
 
 #[test]
-fn a_peer_that_stops_to_listen_is_told_of() {
+fn a_peer_that_stops_listening_is_reported() {
     let net = two_hosts();
     let generator = start(&net.a, steady(stream(&net.b))).unwrap();
     until_sent(&generator, 100);
@@ -119,7 +119,7 @@ fn frames_that_find_the_ring_full_are_not_sent() {
     let net = two_hosts();
     let counter = Counter::attach(&net.b);
     let cpu = *sys::cpu::affinity().unwrap().last().unwrap();
-    // The receiver polls on the sender's processor, behind the sender.
+    // The receiver polls on the sender's processor, after the sender.
     net.b.pin_napi("eth0", cpu).unwrap();
     let config = Config { cpus: vec![cpu], ..config(stream(&net.b), 200_000) };
     let report = start(&net.a, config).unwrap().wait().unwrap();

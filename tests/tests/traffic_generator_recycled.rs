@@ -11,7 +11,7 @@ use traffic::stream::{Quick, QuickProtocol, Value};
 use xway_tests::generator::resizer::Resizer;
 use xway_tests::generator::{config, start, stream, two_hosts};
 
-/// The second host expects so many of a frame's first bytes.
+/// The second host expects this number of a frame's first bytes.
 struct Sent {
     label: &'static str,
     load: Load,

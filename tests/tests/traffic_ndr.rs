@@ -1,4 +1,4 @@
-//! The rate of devices whose rate is known: XDP programs that forward so much and no more.
+//! The rate of devices whose rate is known: XDP programs that forward at a fixed rate.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::ops::ControlFlow;
@@ -27,13 +27,13 @@ struct Net {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Generators that share a processor offer less than they are asked for.
+/// Serializes tests: generators that share a processor offer less than requested.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// What the device does.
 #[derive(Clone, Copy)]
 enum Device {
-    /// Forwards one frame in each interval, and saves up to so many.
+    /// Forwards one frame in each interval, and saves up to `depth`.
     Bucket { interval_ns: u32, depth: u32 },
     /// Forwards all but every n-th.
     Loses { every: u32 },
@@ -87,7 +87,7 @@ impl Net {
         }
     }
 
-    /// Again when a busy machine kept the generator from sending what it was asked for.
+    /// Repeats the measurement if a busy machine kept the generator below the requested rate.
     fn measure(&self, config: &Config) -> NdrReport {
         let hindered = |row: &Row| row.binding == Binding::Generator;
         let measured = lab::until("a measurement that nothing hinders", SECONDS, || {
@@ -160,7 +160,7 @@ fn a_known_limit_is_found_for_each_size() {
         let shares: Vec<f64> = row.latencies.iter().map(|latency| latency.share).collect();
         assert_eq!(shares, [0.5, 0.9]);
         for latency in &row.latencies {
-            // What was reached is told; on a machine that stalls it is less than what was asked.
+            // The reached rate is reported; on a machine that stalls it is below the requested one.
             assert!((0.0..pps * latency.share * 1.05).contains(&latency.pps), "{latency:?}");
             assert!(latency.lost > 0 || latency.latency_ns.count() as f64 > latency.pps * 0.09);
         }
@@ -212,7 +212,7 @@ fn a_device_that_always_loses_has_no_rate_unless_that_is_accepted() {
 }
 
 #[test]
-fn it_ends_when_it_is_told_to() {
+fn it_ends_when_it_is_stopped() {
     let net = Net::build(Device::Loses { every: 1_000_000 });
     let config = Config {
         trial: Duration::from_secs(60),

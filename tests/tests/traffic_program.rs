@@ -117,7 +117,7 @@ fn every_kind_of_program_is_taken_by_the_kernel() {
     }
 }
 
-/// 64 streams, each with stamps, sizes, lists, and as many fields as fit.
+/// 64 streams, each with stamps, sizes, lists, and the largest possible number of fields.
 fn largest(fields: usize) -> Vec<Template> {
     let size = |len| Size { len, words: vec![len as u16; 2], sums: vec![len as u16; 2] };
     let field = |index: usize| Field {

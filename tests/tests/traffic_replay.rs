@@ -17,15 +17,15 @@ use traffic::replay::{Cut, Edits, Options, Recording, Timing, Vlan};
 const SECONDS: Duration = Duration::from_secs(20);
 const START: u64 = 1_700_000_000_000_000_000;
 
-/// Addresses that nobody in the lab has.
+/// Addresses that no host of the lab has.
 fn flow(ipv6: bool) -> Flow {
     let side = |mac, v4, v6, port| Side::new(mac, if ipv6 { v6 } else { v4 }, port).unwrap();
     let source = side("02:99:00:00:00:01", "192.0.2.1", "2001:db8::1", 1234);
     Flow::new(source, side("02:99:00:00:00:02", "198.51.100.2", "2001:db8::2", 53))
 }
 
-/// One of each kind, none of which the receiver would merge with another. All of a type that it
-/// takes: one that nobody wants gets to a capture behind those that came with it.
+/// One of each kind, none of which the receiver would merge with another. All are of a type that it
+/// accepts: an unclaimed one reaches a capture after those that arrived with it.
 fn frames() -> Vec<Vec<u8>> {
     let syn = TcpFlags { syn: true, ..TcpFlags::default() };
     let mut frames = vec![[&[0xff; 6][..], &[2, 0x99, 0, 0, 0, 1, 8, 6, 1, 2]].concat()];
@@ -57,7 +57,7 @@ fn read(capture: &[u8], options: &Options) -> Recording {
     Recording::read(capture, options).unwrap().0
 }
 
-/// b takes frames as they come: without GRO, which would hold some of them back behind others.
+/// b receives frames in order: without GRO, which would delay some of them.
 struct Net {
     hosts: TwoHosts,
     _pass: kernel::Link,
@@ -92,7 +92,7 @@ fn config(recording: Recording) -> Config {
     Config { duration: Some(SECONDS), ..Config::new("eth0", load) }
 }
 
-/// Sends it from a to b: what the generator tells, and what arrived.
+/// Sends it from a to b: the generator's report, and what arrived.
 fn send(net: &Net, config: Config) -> (Report, Vec<Vec<u8>>) {
     let there = Capture::open(&net.hosts.b, "eth0").unwrap();
     let generator = net.hosts.a.run(|| Generator::start(config)).unwrap().unwrap();
@@ -100,7 +100,7 @@ fn send(net: &Net, config: Config) -> (Report, Vec<Vec<u8>>) {
     let ours = |frame: &[u8]| frame[6..8] == [2, 0x99];
     let given = report.totals.sent as usize;
     let mut arrived: Vec<_> = (0..given).map(|_| there.next(SECONDS, ours).unwrap()).collect();
-    // Nothing more than what was told.
+    // Nothing beyond the report.
     arrived.extend(there.all(Duration::from_millis(50), 1, ours).unwrap());
     (report, arrived)
 }

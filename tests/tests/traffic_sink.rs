@@ -19,7 +19,7 @@ use xway_tests::bpf::{Arm, Judge};
 use xway_tests::random::Random;
 use xway_tests::sink::device::{Device, EACH, Fault};
 use xway_tests::sink::{
-    between, end, ended, flow, generate, stamp, start, streams, told, udp, until,
+    between, end, ended, flow, generate, stamp, start, streams, summary, udp, until,
 };
 use xway_tests::stories;
 
@@ -95,10 +95,14 @@ fn judged_alike<R: Arm>(program: &'static str, frames: usize, most: usize) {
         assert_eq!((judgement.verdict, judgement.packet), (verdict, frame), "{reason:?}");
     }
     let found = report(&judge, &config);
-    assert_eq!(found, tracker.report(), "{}", told(&found));
+    assert_eq!(found, tracker.report(), "{}", summary(&found));
     let sum = |of: fn(&StreamReport) -> u64| found.streams.iter().map(of).sum::<u64>();
     let (corrupted, late) = (sum(|stream| stream.corrupted), sum(|stream| stream.late));
-    assert!(corrupted > 0 && late > 0 && found.beyond > 0 && found.damaged > 0, "{}", told(&found));
+    assert!(
+        corrupted > 0 && late > 0 && found.beyond > 0 && found.damaged > 0,
+        "{}",
+        summary(&found)
+    );
 }
 
 fn frames_are_judged_as_by_the_model<R: Arm>() {
@@ -129,7 +133,7 @@ fn what_is_sent_back_is_whole<R: Arm>() {
     }
 }
 
-/// Two processors at once, each with every number: new to exactly one of them.
+/// Two processors in parallel, each with every number: new to exactly one of them.
 #[test]
 fn processors_share_a_source_without_a_lock() {
     const FRAMES: u32 = 5_000;
@@ -159,7 +163,7 @@ fn processors_share_a_source_without_a_lock() {
     let found = report(&judge, &config);
     let stream = found.stream(1).unwrap();
     let all = (stream.received, stream.duplicated, stream.lost, stream.late);
-    assert_eq!(all, (FRAMES.into(), FRAMES.into(), 0, 0), "{}", told(&found));
+    assert_eq!(all, (FRAMES.into(), FRAMES.into(), 0, 0), "{}", summary(&found));
     assert_eq!(stream.latency_ns.count(), u64::from(FRAMES));
 }
 
@@ -173,7 +177,7 @@ fn each_thousandth_frame_that_a_device_loses_is_missed() {
     let report = sink.stop().unwrap();
     let cpus = sys::cpu::online().unwrap().len() as u64;
     assert_eq!(device.seen(), 100_000);
-    assert_eq!(report.lost(), 100_000 / EACH, "{}", told(&report));
+    assert_eq!(report.lost(), 100_000 / EACH, "{}", summary(&report));
     for (stream, sent) in report.streams.iter().zip(&sent) {
         assert_eq!(stream.sent, Some(*sent));
         assert_eq!(stream.received + stream.lost, *sent, "the books of stream {}", stream.id);
@@ -193,7 +197,7 @@ fn each_thousandth_frame_that_a_device_corrupts_is_found() {
     ended(&sink);
     let report = sink.stop().unwrap();
     let corrupted: u64 = report.streams.iter().map(|stream| stream.corrupted).sum();
-    assert_eq!((corrupted, report.lost()), (50_000 / EACH, 50_000 / EACH), "{}", told(&report));
+    assert_eq!((corrupted, report.lost()), (50_000 / EACH, 50_000 / EACH), "{}", summary(&report));
     assert_eq!(report.received(), 50_000 - 50_000 / EACH);
 }
 
@@ -207,10 +211,10 @@ fn a_device_that_lets_through_what_it_should_drop_is_wrong() {
     ended(&sink);
     let report = sink.stop().unwrap();
     assert!(report.streams.iter().all(|stream| stream.expect == Expect::Drop));
-    assert_eq!((report.wrong(), report.lost()), (10_000 - 10, 10), "{}", told(&report));
+    assert_eq!((report.wrong(), report.lost()), (10_000 - 10, 10), "{}", summary(&report));
 }
 
-/// What arrives is what was sent, through a device that does nothing wrong, whoever listens.
+/// What arrives is what was sent, through a device without faults, with any kind of sink.
 #[test]
 fn all_ways_to_listen_agree() {
     for (via, count) in [
@@ -227,7 +231,7 @@ fn all_ways_to_listen_agree() {
         let report = until(&sink, "all frames", |report| report.received() == count);
         for (stream, sent) in report.streams.iter().zip(&sent) {
             let books = (stream.received, stream.lost, stream.sent);
-            assert_eq!(books, (*sent, 0, Some(*sent)), "{via:?} {}", told(&report));
+            assert_eq!(books, (*sent, 0, Some(*sent)), "{via:?} {}", summary(&report));
             assert_eq!((stream.duplicated, stream.reordered, stream.late), (0, 0, 0));
             assert_eq!(stream.latency_ns.count(), *sent);
         }
@@ -236,9 +240,9 @@ fn all_ways_to_listen_agree() {
     }
 }
 
-/// Doubled, disordered, lost, broken, in this order, seen by both kinds of sink at once.
+/// Doubled, disordered, lost, broken, in this order, seen by both kinds of sink.
 #[test]
-fn a_bad_path_is_told_in_every_detail() {
+fn a_bad_path_is_reported_in_every_detail() {
     let net = TwoHosts::build(&LinkOptions::default()).unwrap();
     let flow = between(&net.a, &net.b);
     let pass = SinkConfig { fate: Fate::Pass, ..SinkConfig::new("eth0") };
@@ -257,9 +261,9 @@ fn a_bad_path_is_told_in_every_detail() {
         let report = sink.stop().unwrap();
         let stream = report.stream(1).unwrap();
         let counts = (stream.received, stream.lost, stream.sent);
-        assert_eq!(counts, (8, 4, Some(12)), "{}", told(&report));
+        assert_eq!(counts, (8, 4, Some(12)), "{}", summary(&report));
         let counts = (stream.duplicated, stream.reordered, stream.corrupted, stream.late);
-        assert_eq!(counts, (2, 3, 1, 0), "{}", told(&report));
+        assert_eq!(counts, (2, 3, 1, 0), "{}", summary(&report));
         assert!(report.foreign >= 1, "and what IPv6 has to say");
     }
 }
@@ -281,7 +285,7 @@ fn two_processors_receive_one_stream_at_once() {
     }
 }
 
-/// There and back, in two hosts that are said to have no clock in common.
+/// Round trips between two hosts that are configured to have no common clock.
 #[test]
 fn what_is_sent_back_tells_the_time_both_ways() {
     for via in [Via::Xdp, Via::Stack] {
@@ -299,7 +303,7 @@ fn what_is_sent_back_tells_the_time_both_ways() {
         let [far, near] = [far, near].map(|sink| sink.stop().unwrap());
         for report in [&far, &near] {
             let stream = report.stream(1).unwrap();
-            assert_eq!((stream.received, stream.lost), (50, 0), "{via:?} {}", told(report));
+            assert_eq!((stream.received, stream.lost), (50, 0), "{via:?} {}", summary(report));
         }
         assert!(far.streams[0].latency_ns.is_empty());
         assert_eq!(near.streams[0].latency_ns.count(), 50);

@@ -270,7 +270,7 @@ fn what_a_peer_sends_is_acknowledged_and_forgotten() {
 fn who_does_not_read_is_reset_when_patience_is_over() {
     let (net, ip) = two_hosts();
     let (go, wait) = std::sync::mpsc::channel();
-    // It has our FIN, so only the attempt to send tells whether the connection is still there.
+    // It has our FIN, so only an attempt to send shows whether the connection still exists.
     let server = serve(&net.b, ip, move |mut stream| {
         wait.recv().unwrap();
         stream.write(b"?").is_err()
@@ -301,7 +301,7 @@ fn the_interface_is_left_as_it_was_and_others_programs_alone() {
 }
 
 #[test]
-fn a_way_that_does_not_lead_there_is_told() {
+fn an_unreachable_destination_is_reported() {
     let (net, ip) = two_hosts();
     let _listener = listen(&net.b, ip);
     for (ip, interface, text) in [

@@ -1,8 +1,8 @@
 //! Verdicts acted on: frames that leave a real switch against those that the engine puts out.
 //!
 //! Each case is one program on `port-a` of the switch, with what its maps hold. Host `a` sends;
-//! what arrives at each host, and at the switch's own stack, must be what the engine's outputs
-//! say, byte for byte.
+//! what arrives at each host, and at the switch's own stack, must equal the engine's outputs, byte
+//! for byte.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod delivery_support;
@@ -32,7 +32,7 @@ fn plain_cases() -> Vec<Case> {
         loss: Some(loss),
         ..case(name, |_| ())
     };
-    let says = |code: i32| -> Box<dyn Fn(&mut Assembler)> {
+    let returns = |code: i32| -> Box<dyn Fn(&mut Assembler)> {
         Box::new(move |a| {
             a.mov32(R0, code).exit();
         })
@@ -44,10 +44,10 @@ fn plain_cases() -> Vec<Case> {
         case("tx", |a| {
             a.verdict(Verdict::Tx);
         }),
-        lost("drop", says(1), Reason::Dropped),
-        lost("aborted", says(0), Reason::Aborted),
-        lost("no verdict at all", says(99), Reason::BadVerdict),
-        lost("redirect without a target", says(4), Reason::NoTarget),
+        lost("drop", returns(1), Reason::Dropped),
+        lost("aborted", returns(0), Reason::Aborted),
+        lost("no verdict at all", returns(99), Reason::BadVerdict),
+        lost("redirect without a target", returns(4), Reason::NoTarget),
         lost(
             "redirect to no interface",
             Box::new(|a| {
@@ -136,7 +136,7 @@ fn more_devmap_cases() -> Vec<Case> {
             loss: Some(Reason::TooLong),
             ..on("longer than the MTU", ALL)
         },
-        // 300 bytes are 282 behind the header, if that has a VLAN tag.
+        // 300 bytes are 282 after the header, if that has a VLAN tag.
         Case {
             changes: Some(["link set port-c mtu 282", "link set port-c mtu 1500"]),
             ..on("just as long", ALL)

@@ -1,5 +1,5 @@
 //! Creating maps, kernel against engine: the same shapes and flags are refused with the same
-//! error number, for every type that is no plain table.
+//! error number, for every type that is not a plain table.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::os::fd::AsFd;

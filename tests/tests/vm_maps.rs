@@ -87,7 +87,7 @@ fn user_space_sees_the_same() {
     }
 }
 
-/// The same keys; of a trie and an array in the same order.
+/// Checks that both have the same keys; of a trie and an array in the same order.
 fn same_keys(def: &MapDef, pair: &Pair) {
     let (kernel, engine) = pair.keys();
     if matches!(def.kind, MapKind::LPM_TRIE | MapKind::ARRAY | MapKind::PERCPU_ARRAY) {

@@ -13,7 +13,7 @@ use xway_tests::vm_net::{
     self, Dice, Io, Pair, answer, asking, from, ip, object, put, router, snapshot,
 };
 
-/// Where the fields of `struct bpf_fib_lookup` are in `io`; behind it the flags.
+/// Where the fields of `struct bpf_fib_lookup` are in `io`, followed by the flags.
 const LENGTH: usize = 6;
 const IFINDEX: usize = 8;
 const TOS: usize = 12;
@@ -93,7 +93,7 @@ rule add oif eth1 lookup 100 priority 140
 -6 rule add iif eth1 to fd00:0:0:77::/64 lookup 100 priority 130
 ";
 
-/// Networks that are asked about, besides any address at all.
+/// Networks that are looked up, besides random addresses.
 const NETWORKS: &[&str] = &[
     "10.0.1.0/24",
     "10.0.1.1/32",
@@ -148,7 +148,7 @@ const NETWORKS_IPV6: &[&str] = &[
     "64:ff9b::/96",
 ];
 
-/// An address of a network, with random bits behind its length.
+/// An address of a network, with random host bits.
 fn address(dice: &mut Dice, networks: &[&str]) -> IpAddr {
     let (network, length) = dice.pick(networks).split_once('/').unwrap();
     let length: u32 = length.parse().unwrap();

@@ -1,6 +1,6 @@
 //! Connection tracking and SYN cookies: kernel and engine answer the same.
 //!
-//! Both start with no connection and are asked to do the same in the same order. Cookies are of
+//! Both start with no connection and execute the same calls in the same order. Cookies are of
 //! two secrets, so their segment sizes and refusals are compared, and each takes back its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
@@ -222,7 +222,7 @@ fn cookies() -> Spec {
     object(programs)
 }
 
-/// A SYN with options at random, to a listener or to nobody.
+/// A SYN with options at random, to a listener or to a closed port.
 fn syn(dice: &mut Dice, ipv4: bool) -> Io {
     let mut io = [0; IO];
     for byte in &mut io[..TCP as usize + 40] {
@@ -255,7 +255,8 @@ fn syn(dice: &mut Dice, ipv4: bool) -> Io {
     io
 }
 
-/// The listener's tuple: to a port that listens for IPv4, for both, for IPv6 alone, for nobody.
+/// The listener's tuple: to a port that listens for IPv4, for both, for IPv6 alone, or to a closed
+/// one.
 fn towards(dice: &mut Dice, io: &mut Io, ipv4: bool) {
     let at = SOCKET as usize;
     let port = dice.pick(&[80_u16, 81, 82, 83]).to_be_bytes();
@@ -274,7 +275,7 @@ fn towards(dice: &mut Dice, io: &mut Io, ipv4: bool) {
 }
 
 /// What can be compared: an error as it is, of a cookie the segment size.
-fn told(answer: i64) -> i64 {
+fn comparable(answer: i64) -> i64 {
     if answer < 0 { answer } else { answer >> 32 << 32 }
 }
 
@@ -312,8 +313,8 @@ fn cookies_carry_the_same_segment_sizes_and_refusals() {
                 let both = pair.both(&program, &io, &from(eth0));
                 let [kernel, engine] = both.map(|io| answer(&io));
                 let what = format!("mode {mode}, {number}, {program}: {:x?}", &io[..140]);
-                assert_eq!(told(kernel), told(engine), "{what}");
-                *seen.entry(told(kernel)).or_insert(0) += 1;
+                assert_eq!(comparable(kernel), comparable(engine), "{what}");
+                *seen.entry(comparable(kernel)).or_insert(0) += 1;
                 // Each takes its own cookie back, and not another.
                 for wrong in [0, 1_u32] {
                     let replies = [kernel, engine].map(|cookie| reply(io, cookie as u32, wrong));

@@ -29,11 +29,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("nature.o", "nature_endless", "the kernel refuses it"),
 ];
 
-/// Maps whose contents are addresses (of heads of lists, of objects that were put there), or what
-/// clocks say: a TCP sender without flows only notes when it looked for some.
+/// Maps whose contents are addresses (of heads of lists, of stored objects), or clock values: a TCP
+/// sender without flows only notes when it looked for some.
 const IGNORED: &[&str] = &[".data.lists", "tcp_senders"];
 
-/// At least so many programs are compared, or the test has lost its objects.
+/// The minimum number of compared programs; with fewer the test has lost its objects.
 const PROGRAMS: usize = 55;
 
 // ---- packets --------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ fn whole() -> Vec<Vec<u8>> {
     packets
 }
 
-/// The same with one field of the network header that is odd: fragments, options, lengths.
+/// Packets with one malformed field of the network header: fragments, options, lengths.
 fn odd(packet: &[u8]) -> Vec<Vec<u8>> {
     [(14, 0x4f), (14, 0x41), (14, 0x65), (17, 0xff), (20, 0x20), (20, 0x00), (21, 0x08), (23, 0)]
         .into_iter()

@@ -19,7 +19,7 @@ const IO: usize = 56;
 /// Bytes of the one value of the map `bytes`.
 const BYTES: usize = 8192;
 
-/// What a packet's first buffer holds, behind 256 bytes of headroom.
+/// The size of a packet's first buffer, after 256 bytes of headroom.
 const BUFFER: usize = 3520;
 /// Longest metadata: the headroom without `struct xdp_frame`.
 const LONGEST_METADATA: usize = 216;
@@ -202,7 +202,7 @@ impl Pair {
     }
 }
 
-/// The first thing that differs, in words: the values themselves are long.
+/// A description of the first difference: the values themselves are long.
 fn difference(kernel: Option<&Seen>, vm: Option<&Seen>) -> String {
     let (Some(kernel), Some(vm)) = (kernel, vm) else {
         return format!("kernel ran it: {}, vm ran it: {}", kernel.is_some(), vm.is_some());

@@ -49,7 +49,7 @@ fn a_long_walk_gives_the_same_answers() {
 }
 
 #[test]
-fn values_come_out_of_the_end_that_the_type_says() {
+fn values_come_out_of_the_end_of_their_type() {
     let mut both = Both::load(&spec());
     for (on, order) in [("queue", [3, 4, 5, 6, 7]), ("stack", [7, 6, 5, 4, 3])] {
         for value in 1..=5 {

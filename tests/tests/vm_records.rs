@@ -44,7 +44,7 @@ fn reserve(size: i32) -> Assembler {
     writing.end()
 }
 
-/// Two records at once, finished in the other order.
+/// Two open records, finished in reverse order.
 fn reserve_two() -> Assembler {
     let mut writing = Writing::begin("reserve_two");
     let a = &mut writing.a;
@@ -220,7 +220,7 @@ fn step(numbers: &mut Numbers) -> [u64; 3] {
 }
 
 #[test]
-fn nobody_listens_to_perf_events() {
+fn perf_events_without_a_reader() {
     let mut both = Both::load(&perf_spec());
     let mut numbers = Numbers(3);
     for _ in 0..200 {
@@ -250,7 +250,7 @@ fn perf_events_are_heard_lost_and_counted_alike() {
             both.run("emit", &step);
         }
         if round == 60 {
-            // The kernel tells of lost records in front of the next that fits.
+            // The kernel reports lost records before the next that fits.
             both.run("emit", &[CURRENT, 1, 0]);
         }
         buffer.poll(Duration::ZERO).unwrap();

@@ -129,7 +129,7 @@ impl Kernel {
     }
 
     /// A value that was read, with its id as the engine counts: a place in the object plus one.
-    fn told(&self, map: usize, mut value: Vec<u8>) -> Vec<u8> {
+    fn normalized(&self, map: usize, mut value: Vec<u8>) -> Vec<u8> {
         let (programs, maps) = (self.object.programs(), self.object.maps());
         let program = |id| programs.iter().position(|program| program.id() == id);
         let inner = |id| maps.iter().position(|map| map.id() == id);
@@ -166,7 +166,7 @@ impl Arm for Kernel {
         match (found, act) {
             (Err(error), _) => Err(error.errno),
             (Ok(false), _) => Err(ENOENT),
-            (Ok(true), Act::Read | Act::Take) => Ok(self.told(map, buffer)),
+            (Ok(true), Act::Read | Act::Take) => Ok(self.normalized(map, buffer)),
             (Ok(true), Act::Next) => Ok(buffer),
             (Ok(true), _) => Ok(Vec::new()),
         }
@@ -230,8 +230,8 @@ impl Numbers {
     }
 }
 
-/// What may be written to a map. Descriptors are no numbers, so that numbers stand only where
-/// they mean something, or are none on both arms.
+/// Values that may be written to a map. Descriptors are not numbers, so that numbers are used only
+/// where they are valid, or invalid on both arms.
 fn value(numbers: &mut Numbers, map: usize, interfaces: &[u32]) -> Vec<Word> {
     const NONE: Word = Number(u32::MAX);
     let program = |numbers: &mut Numbers| match numbers.below(3) {

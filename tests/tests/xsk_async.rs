@@ -13,18 +13,13 @@ use tokio::time::timeout;
 use xsk::asynchronous::{AsyncRx, AsyncTx};
 use xsk::{Interface, Rx, SendError, Tx, Umem};
 
-use xway_tests::xsk::{PATIENCE, lengths, packet};
+use xway_tests::xsk::{PATIENCE, hold_back, packet, quiet_hosts};
 
 const SOON: Duration = Duration::from_millis(30);
 const ROUNDS: u64 = 2000;
 
 fn net() -> TwoHosts {
-    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
-    for host in [&net.a, &net.b] {
-        // It would tell of its multicast groups now and then.
-        host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
-    }
-    net
+    quiet_hosts(&LinkOptions::default())
 }
 
 /// Halves of a socket on eth0; each ring has 64 slots.
@@ -146,16 +141,6 @@ fn many_packets_come_in_order_though_every_wait_is_cut_short() {
     });
 }
 
-/// Packets to `host` stay in the driver's queue from the second on, until its link goes down.
-fn hold_back(host: &Host, tx: &mut Tx, rx: &mut Rx) {
-    let set = |name: &str, value: &str| host.netns().set_attribute("eth0", name, value).unwrap();
-    set("napi_defer_hard_irqs", "1000000");
-    set("gro_flush_timeout", "3600000000000");
-    tx.send(&packet(60)).unwrap();
-    assert_eq!(lengths(rx, 1), [60]);
-    assert_eq!(tx.drain(PATIENCE).left, 0);
-}
-
 fn release(host: &Host) {
     let ifindex = host.ifindex("eth0").unwrap();
     host.netlink().unwrap().set_up(ifindex, false).unwrap();
@@ -193,7 +178,7 @@ fn a_frame_in_a_dropped_future_is_free_again() {
     let net = net();
     let memory = Umem::builder().frames(1024).build().unwrap();
     let (_tx, mut there) = open(&net.b, &umem());
-    // With a queue in front of it the driver keeps packets for which it has no room.
+    // With a queue before it the driver keeps packets for which it has no space.
     let mut command = net.a.command("tc").unwrap();
     command.args(["qdisc", "add", "dev", "eth0", "root", "pfifo"]);
     assert!(command.status().unwrap().success());

@@ -14,7 +14,7 @@ use lab::{Host, LinkOptions, TwoHosts};
 use xsk::{Interface, Socket};
 use xsk_c_support::{Installed, Linking, run};
 
-/// Of the tests' ethertype, with a number in it.
+/// A packet of the tests' EtherType, with a number in it.
 fn packet(number: u64) -> [u8; 60] {
     let mut bytes = [0; 60];
     bytes[..12].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1]);
@@ -34,7 +34,7 @@ fn start(host: &Host, program: &Path, arguments: &[&str]) -> Child {
     host.start(command).unwrap()
 }
 
-/// What a program said on stdout, if it ended well.
+/// The standard output of a program that succeeded.
 fn said(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
     let (out, err) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
@@ -43,7 +43,7 @@ fn said(child: Child) -> String {
 }
 
 /// Sends `packets` now and then until the program has answered with `count` of the ethertype, or
-/// `limit` is over; tells what came.
+/// `limit` is over; returns what arrived.
 fn exchange(socket: &mut Socket, packets: &[[u8; 60]], count: usize) -> Vec<Vec<u8>> {
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut answers = Vec::new();
@@ -130,7 +130,7 @@ fn the_manual_is_clean() {
 #[test]
 fn ten_are_received_and_ten_are_sent() {
     for linking in [Linking::Shared, Linking::Static] {
-        let program = Installed::once().example("07-receive-ten-send-ten", linking);
+        let program = Installed::once().example("02-receive-ten-send-ten", linking);
         let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
         let mut peer = socket(&lab.a);
         let child = start(&lab.b, &program, &["eth0", "0", "ethertype 0x88b5"]);
@@ -145,7 +145,7 @@ fn ten_are_received_and_ten_are_sent() {
 
 #[test]
 fn packets_come_back_with_their_addresses_swapped() {
-    let program = Installed::once().example("03-echo", Linking::Shared);
+    let program = Installed::once().example("01-echo", Linking::Shared);
     let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
     let mut peer = socket(&lab.a);
     let child = start(&lab.b, &program, &["eth0", "0", "ethertype 0x88b5", "100"]);
@@ -159,8 +159,8 @@ fn packets_come_back_with_their_addresses_swapped() {
 }
 
 #[test]
-fn an_example_says_what_is_wrong() {
-    let program = Installed::once().example("07-receive-ten-send-ten", Linking::Shared);
+fn an_example_reports_its_error() {
+    let program = Installed::once().example("02-receive-ten-send-ten", Linking::Shared);
     let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
     for (arguments, text) in [
         (["eth7", "0", "any"], "eth7"),

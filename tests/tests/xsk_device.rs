@@ -1,4 +1,4 @@
-//! What is told of an interface, and who is told to hold its queues.
+//! What is reported of an interface and of the owners of its queues.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use lab::{LinkOptions, TwoHosts, until};
@@ -10,7 +10,7 @@ use xsk::{Device, Interface};
 use xway_tests::xsk::{Holder, PATIENCE, umem};
 
 #[test]
-fn a_device_is_what_the_kernel_says() {
+fn a_device_is_as_the_kernel_reports_it() {
     let options = LinkOptions { queues: 3, mtu: 2000, ..LinkOptions::default() };
     let net = TwoHosts::build(&options).unwrap();
     let open = || net.a.run(|| Device::open("eth0")).unwrap().unwrap();
@@ -54,7 +54,7 @@ fn the_holder_of_a_queue_is_known_while_it_lives() {
 }
 
 #[test]
-fn queues_with_sockets_are_told_apart() {
+fn queues_with_sockets_are_distinguished() {
     if Kernel::running() < Kernel(6, 15) {
         eprintln!("skipped: queues do not tell of sockets before Linux 6.15");
         return;

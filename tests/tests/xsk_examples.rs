@@ -14,7 +14,7 @@ use xsk::Interface;
 use xway_tests::built;
 use xway_tests::stage::PATIENCE;
 
-/// An example that has said its first line: its sockets are open, if it receives.
+/// An example that has printed its first line: its sockets are open, if it receives.
 struct Example {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -33,7 +33,7 @@ impl Example {
         Self { child, lines }
     }
 
-    /// What else it said.
+    /// The rest of its output.
     #[track_caller]
     fn end(mut self) -> String {
         let mut text = String::new();
@@ -117,7 +117,7 @@ fn receive_takes_what_matches_and_leaves_the_rest() {
 
 #[test]
 fn echoes_come_back_to_the_sender() {
-    for name in ["xsk-03-echo", "xsk-08-async"] {
+    for name in ["xsk-03-echo", "xsk-07-async"] {
         let net = two_hosts();
         let wire = Capture::open(&net.a, "eth0").unwrap();
         let example = Example::start(&net.b, name, "eth0|any udp 7|50");

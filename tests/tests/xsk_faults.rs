@@ -1,4 +1,4 @@
-//! What cannot be: each refusal says what to change, and nothing is left behind.
+//! Impossible requests: each refusal names the remedy, and nothing remains.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::time::{Duration, Instant};
@@ -8,19 +8,10 @@ use xsk::socket::Mode;
 use xsk::umem::HugePages;
 use xsk::{Interface, SendError, Socket, Umem};
 
-use xway_tests::xsk::{Holder, PATIENCE, lengths, packet, umem};
-
-fn net(options: &LinkOptions) -> TwoHosts {
-    let net = TwoHosts::build(options).unwrap();
-    for host in [&net.a, &net.b] {
-        // It would tell of its multicast groups now and then.
-        host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
-    }
-    net
-}
+use xway_tests::xsk::{Holder, PATIENCE, lengths, packet, quiet_hosts, umem};
 
 fn plain() -> TwoHosts {
-    net(&LinkOptions::default())
+    quiet_hosts(&LinkOptions::default())
 }
 
 /// A socket on eth0 of `host`, as `change` wants it.
@@ -42,7 +33,7 @@ fn open(host: &Host, queue: u32, umem: &Umem) -> xsk::Result<Socket> {
 }
 
 #[track_caller]
-fn says<T>(outcome: Result<T, impl ToString>, expected: &[&str]) {
+fn fails<T>(outcome: Result<T, impl ToString>, expected: &[&str]) {
     let Err(error) = outcome else { panic!("it was not refused: {expected:?}") };
     let text = error.to_string();
     for part in expected {
@@ -66,7 +57,7 @@ fn memory_that_cannot_be() {
         ),
     ];
     for (builder, expected) in cases {
-        says(builder.build(), &[expected]);
+        fails(builder.build(), &[expected]);
     }
     let fallen_back = Umem::builder().frames(1 << 10).huge_pages(HugePages::Try).build().unwrap();
     let refusal = fallen_back.huge_pages_refused().map(ToString::to_string);
@@ -77,13 +68,13 @@ fn memory_that_cannot_be() {
 fn rings_that_cannot_be() {
     let net = plain();
     let umem = umem();
-    says(open_with(&net.a, 0, &umem, |b| b.rings(1000)), &["1000 slots", "power of two", "1024"]);
-    says(open_with(&net.a, 0, &umem, |b| b.rings(0)), &["0 slots", "power of two", "such as 1"]);
-    says(open_with(&net.a, 0, &umem, |b| b.fill(1 << 20)), &["up to 65536"]);
-    says(open_with(&net.a, 0, &umem, |b| b.batch(0)), &["batch of 0", "1 to the 512"]);
-    says(open_with(&net.a, 0, &umem, |b| b.batch(513)), &["batch of 513", "1 to the 512"]);
+    fails(open_with(&net.a, 0, &umem, |b| b.rings(1000)), &["1000 slots", "power of two", "1024"]);
+    fails(open_with(&net.a, 0, &umem, |b| b.rings(0)), &["0 slots", "power of two", "such as 1"]);
+    fails(open_with(&net.a, 0, &umem, |b| b.fill(1 << 20)), &["up to 65536"]);
+    fails(open_with(&net.a, 0, &umem, |b| b.batch(0)), &["batch of 0", "1 to the 512"]);
+    fails(open_with(&net.a, 0, &umem, |b| b.batch(513)), &["batch of 513", "1 to the 512"]);
     let budget = open_with(&net.a, 0, &umem, |b| b.transmit_budget(16));
-    says(budget, &["XDP_MAX_TX_SKB_BUDGET", "32 to the size of the tx ring (512), not 16"]);
+    fails(budget, &["XDP_MAX_TX_SKB_BUDGET", "32 to the size of the tx ring (512), not 16"]);
     assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
 }
 
@@ -94,16 +85,16 @@ fn packets_that_cannot_be_sent() {
     let (mut tx, _rx) = open(&net.a, 0, &memory).unwrap().split();
     assert!(matches!(tx.send(&[]), Err(SendError::Empty)));
     let room = memory.transmit_room() as usize;
-    says(tx.send(&vec![0; room + 1]), &[&format!("there is room for {room}"), "larger frames"]);
+    fails(tx.send(&vec![0; room + 1]), &[&format!("there is room for {room}"), "larger frames"]);
     let mut foreign = other.alloc().unwrap();
     assert!(foreign.write(&packet(60)));
-    says(tx.push(foreign).map_err(|rejected| rejected.why), &["other memory than the socket's"]);
+    fails(tx.push(foreign).map_err(|rejected| rejected.why), &["other memory than the socket's"]);
     let mut chain = tx.alloc().unwrap();
     assert!(chain.write(&packet(60)));
     let mut tail = tx.alloc().unwrap();
     assert!(tail.write(&packet(60)));
     chain.append(tail).unwrap();
-    says(tx.push(chain).map_err(|rejected| rejected.why), &["2 parts", "multi-buffer on"]);
+    fails(tx.push(chain).map_err(|rejected| rejected.why), &["2 parts", "multi-buffer on"]);
     tx.send(&packet(60)).unwrap();
     drop((tx, _rx));
     for (name, umem) in [("own", memory), ("foreign", other)] {
@@ -115,16 +106,16 @@ fn packets_that_cannot_be_sent() {
 fn an_interface_that_is_not_there() {
     let net = plain();
     let opened = net.a.run(|| Interface::open("eth9")).unwrap();
-    says(opened, &["eth9: there is no such interface", "there is lo, eth0"]);
+    fails(opened, &["eth9: there is no such interface", "there is lo, eth0"]);
 }
 
 #[test]
 fn a_queue_that_is_not_there() {
-    let net = net(&LinkOptions { queues: 2, ..LinkOptions::default() });
+    let net = quiet_hosts(&LinkOptions { queues: 2, ..LinkOptions::default() });
     let umem = umem();
-    says(open(&net.a, 2, &umem), &["eth0: it has no receive queue 2; it has 0 to 1"]);
+    fails(open(&net.a, 2, &umem), &["eth0: it has no receive queue 2; it has 0 to 1"]);
     // The kernel itself would take it for queue 0.
-    says(open(&net.a, 1 << 16, &umem), &["no receive queue 65536"]);
+    fails(open(&net.a, 1 << 16, &umem), &["no receive queue 65536"]);
     open(&net.a, 1, &umem).unwrap();
 }
 
@@ -135,12 +126,12 @@ fn a_queue_that_is_taken_names_who_has_it() {
     let holder = Holder::start(&net.a, &[], &["eth0", "0", "--bare"]).unwrap();
     let soon = Duration::from_millis(50);
     let taken = open_with(&net.a, 0, &umem, |builder| builder.patience(soon));
-    says(taken, &["queue 0 of eth0 is used by `xsk-hold`", &format!("process {}", holder.pid())]);
+    fails(taken, &["queue 0 of eth0 is used by `xsk-hold`", &format!("process {}", holder.pid())]);
     assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
     holder.kill();
     let socket = open(&net.a, 0, &umem).expect("a killed process gives its queue back");
     let own = open_with(&net.a, 0, &xway_tests::xsk::umem(), |builder| builder.patience(soon));
-    says(own, &["queue 0 of eth0 has a socket of this process: close it"]);
+    fails(own, &["queue 0 of eth0 has a socket of this process: close it"]);
     drop(socket);
     open(&net.a, 0, &umem).expect("a closed socket gives its queue back");
 }
@@ -152,12 +143,12 @@ fn an_interface_that_is_down() {
     let mut netlink = net.a.netlink().unwrap();
     let ifindex = net.a.ifindex("eth0").unwrap();
     netlink.set_up(ifindex, false).unwrap();
-    says(open(&net.a, 0, &umem), &["eth0: it is down", "`ip link set eth0 up`"]);
+    fails(open(&net.a, 0, &umem), &["eth0: it is down", "`ip link set eth0 up`"]);
     netlink.set_up(ifindex, true).unwrap();
 
     let (mut tx, _rx) = open(&net.a, 0, &umem).unwrap().split();
     netlink.set_up(ifindex, false).unwrap();
-    says(tx.send(&packet(60)), &["ENETDOWN", "eth0 is down", "`ip link set eth0 up`"]);
+    fails(tx.send(&packet(60)), &["ENETDOWN", "eth0 is down", "`ip link set eth0 up`"]);
     netlink.set_up(ifindex, true).unwrap();
     until("sending again", PATIENCE, || Ok(tx.send(&packet(60)).ok())).unwrap();
     drop((tx, _rx));
@@ -172,18 +163,18 @@ fn an_interface_that_is_removed_in_use() {
     tx.send(&packet(60)).unwrap();
     net.a.netlink().unwrap().delete_link(net.a.ifindex("eth0").unwrap()).unwrap();
     let gone = ["ENXIO", "eth0 was removed", "open it again"];
-    says(tx.send(&packet(60)), &gone);
-    says(tx.flush(), &gone);
-    says(rx.wait(PATIENCE), &gone);
+    fails(tx.send(&packet(60)), &gone);
+    fails(tx.flush(), &gone);
+    fails(rx.wait(PATIENCE), &gone);
     drop((tx, rx));
     assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
-    says(open(&net.a, 0, &umem), &["eth0: there is no such interface"]);
+    fails(open(&net.a, 0, &umem), &["eth0: there is no such interface"]);
 }
 
 #[test]
 fn a_peer_without_xdp_still_receives() {
     // What redirect sends would be lost there. Copies go the way of ordinary packets.
-    let net = net(&LinkOptions { gro: false, ..LinkOptions::default() });
+    let net = quiet_hosts(&LinkOptions { gro: false, ..LinkOptions::default() });
     let wire = lab::Capture::open(&net.b, "eth0").unwrap();
     let (mut tx, _rx) = open(&net.a, 0, &umem()).unwrap().split();
     let sent = packet(60);
@@ -216,10 +207,10 @@ fn a_link_whose_other_end_is_down() {
 
 #[test]
 fn frames_smaller_than_the_mtu() {
-    let net = net(&LinkOptions { mtu: 3000, ..LinkOptions::default() });
+    let net = quiet_hosts(&LinkOptions { mtu: 3000, ..LinkOptions::default() });
     let small = umem();
     let refused = open(&net.b, 0, &small);
-    says(refused, &["eth0: packets of up to 3018 bytes", "frames of 4096", "MTU to 1774"]);
+    fails(refused, &["eth0: packets of up to 3018 bytes", "frames of 4096", "MTU to 1774"]);
     let large = Umem::builder().frames(2048).frame_size(4096).build().unwrap();
     let (_tx, mut rx) = open(&net.b, 0, &large).unwrap().split();
     let wire = lab::Capture::open(&net.a, "eth0").unwrap();
@@ -232,7 +223,7 @@ fn packets_longer_than_a_frame_are_dropped_and_counted() {
     let net = plain();
     let umem = umem();
     let (_tx, mut rx) = open(&net.b, 0, &umem).unwrap().split();
-    // Set higher afterwards, behind the socket's back.
+    // Set higher afterwards, without the socket's knowledge.
     for host in [&net.a, &net.b] {
         let ifindex = host.ifindex("eth0").unwrap();
         host.netlink().unwrap().set_mtu(ifindex, 3000).unwrap();
@@ -251,7 +242,7 @@ fn zero_copy_that_the_driver_has_not() {
     let net = plain();
     let umem = umem();
     let refused = open_with(&net.a, 0, &umem, |builder| builder.mode(Mode::ZeroCopy));
-    says(refused, &["eth0: driver veth has no zero copy for AF_XDP; allow copying"]);
+    fails(refused, &["eth0: driver veth has no zero copy for AF_XDP; allow copying"]);
     let copied = open(&net.a, 0, &umem).unwrap();
     assert!(!copied.is_zero_copy(), "what is not there is not told");
     assert_eq!(copied.why_copied(), Some("driver veth has no zero copy for AF_XDP"));
@@ -262,7 +253,7 @@ fn memory_beyond_what_the_user_may_lock() {
     let net = plain();
     let limited = ["prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set=-ipc_lock"];
     let refused = Holder::start(&net.a, &limited, &["eth0", "0", "--frames", "1024"]);
-    says(refused, &["XDP_UMEM_REG", "2048 KiB", "64 KiB", "ulimit -l", "CAP_IPC_LOCK"]);
+    fails(refused, &["XDP_UMEM_REG", "2048 KiB", "64 KiB", "ulimit -l", "CAP_IPC_LOCK"]);
     let privileged = &limited[..2];
     Holder::start(&net.a, privileged, &["eth0", "0", "--frames", "1024"])
         .expect("the limit does not count for who has CAP_IPC_LOCK");
@@ -275,9 +266,9 @@ fn rights_that_are_missing() {
         let set = format!("--bounding-set={set}");
         Holder::start(&net.a, &["setpriv", &set], &["eth0", "0"])
     };
-    says(without("-net_raw"), &["socket(AF_XDP)", "lacks CAP_NET_RAW", "setcap"]);
-    says(without("-all"), &["CAP_BPF", "CAP_NET_ADMIN"]);
-    says(without("-net_admin,-sys_admin"), &["CAP_NET_ADMIN"]);
+    fails(without("-net_raw"), &["socket(AF_XDP)", "lacks CAP_NET_RAW", "setcap"]);
+    fails(without("-all"), &["CAP_BPF", "CAP_NET_ADMIN"]);
+    fails(without("-net_admin,-sys_admin"), &["CAP_NET_ADMIN"]);
     // Without CAP_IPC_LOCK the limit counts, and with it what others of this user have locked.
     let bare = ["eth0", "0", "--bare", "--frames", "256"];
     let only_raw = ["setpriv", "--bounding-set=-all,+net_raw"];

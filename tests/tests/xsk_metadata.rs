@@ -1,4 +1,4 @@
-//! What is asked for packets when they are sent, and what is known of those that came.
+//! Metadata: requests for packets that are sent, and facts about those received.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::net::UdpSocket;
@@ -86,8 +86,8 @@ fn checksums_are_filled_in() {
                 let (partial, at) = (bytes(&frame), usize::from(start + offset));
                 frame.request(offload).unwrap();
                 let came = everything(&mut a, &mut b, frame);
-                // A device that can has it in the skb as a wish, which veth hands on: the peer's
-                // program and socket see the unfinished packet.
+                // A capable device leaves it in the skb as a request, which veth forwards: the
+                // peer's program and socket see the unfinished packet.
                 let expected = if device_can && !software { &partial } else { &right };
                 let what = format!("{name}, device {device_can}, software {software}, at {at}");
                 assert!(came == [expected.clone()], "{what}: {came:x?}\n not {expected:x?}");
@@ -163,7 +163,7 @@ fn numbers(tx: &mut Tx, count: usize, since: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_time_of_transmission_is_told_with_the_number() {
+fn the_time_of_transmission_is_reported_with_the_number() {
     let net = link(9000);
     for (size, headroom) in [(2048, 0), (2048, 13), (3000, 0), (4096, 300)] {
         let mut a = End::new(&net.a, asking(size, headroom), true);
@@ -197,7 +197,7 @@ fn the_time_of_transmission_is_told_with_the_number() {
 }
 
 #[test]
-fn times_that_nobody_takes_are_lost_and_counted() {
+fn times_that_are_not_read_are_lost_and_counted() {
     let net = link(1500);
     let mut a = End::new(&net.a, asking(2048, 0), false);
     let mut b = End::new(&net.b, memory(2048, 0), false);
@@ -258,7 +258,7 @@ fn wishes_that_cannot_be_granted_are_refused() {
     assert_eq!(frame.request(Offload::Timestamp { number: 1 }), Err(RequestError::NoRoom));
     let refused = why(&mut a.tx, frame);
     assert!(refused.contains("23 bytes are in front of the data"), "{refused}");
-    // A wish of a part that is no packet's first is forgotten.
+    // A request for a part that is not a packet's first is ignored.
     let (mut first, mut second) = (put(&mut a.tx, &packet(60, 1)), put(&mut a.tx, &packet(60, 2)));
     second.request(Offload::Timestamp { number: 1 }).unwrap();
     first.append(second).unwrap();
@@ -269,12 +269,12 @@ fn wishes_that_cannot_be_granted_are_refused() {
     b.close();
 }
 
-/// An end that the redirect program tells what it knows.
-fn told(net: &TwoHosts, memory: Builder, mode: Mode) -> End {
-    told_on(&net.b, memory, mode)
+/// An end to which the redirect program passes metadata.
+fn informed(net: &TwoHosts, memory: Builder, mode: Mode) -> End {
+    informed_on(&net.b, memory, mode)
 }
 
-fn told_on(host: &Host, memory: Builder, mode: Mode) -> End {
+fn informed_on(host: &Host, memory: Builder, mode: Mode) -> End {
     let options = Options { rx_metadata: true, replace: false };
     let interface = |it: xsk::interface::Builder| it.mode(mode).options(options);
     End::with(host, memory, interface, |socket| socket.multi_buffer(true))
@@ -301,7 +301,7 @@ fn what_the_program_knows_comes_with_the_packet() {
     for mode in [Mode::Native, Mode::Generic] {
         for place in [memory(2048, 0), memory(4096, 100), memory(3000, 33), asking(2048, 8)] {
             let mut a = End::new(&net.a, memory(4096, 0), true);
-            let mut b = told(&net, place, mode);
+            let mut b = informed(&net, place, mode);
             for len in [60, 1514, 9000] {
                 let before = monotonic_ns();
                 let known = known(&mut a, &mut b, &packet(len, 5)).expect("the program told");
@@ -330,10 +330,10 @@ fn known_of(b: &mut End, end: &[u8]) -> Received {
 }
 
 #[test]
-fn tags_are_told() {
+fn tags_are_reported() {
     let net = link(1500);
     let mut a = End::new(&net.a, memory(2048, 0), false);
-    let mut b = told(&net, memory(2048, 0), Mode::Native);
+    let mut b = informed(&net, memory(2048, 0), Mode::Native);
     a.tx.send(&flow(false).vlan(0x6042).udp(b"tagged").unwrap()).unwrap();
     let tag = known_of(&mut b, b"tagged").vlan.unwrap();
     assert_eq!(tag, Vlan { control: 0x6042, protocol: 0x8100, is_inside: true });
@@ -347,7 +347,7 @@ fn tags_are_told() {
 fn the_hash_is_that_of_the_flow() {
     let net = link(1500);
     let mut a = End::new(&net.a, memory(2048, 0), false);
-    let mut b = told(&net, memory(2048, 0), Mode::Native);
+    let mut b = informed(&net, memory(2048, 0), Mode::Native);
     let socket = || net.a.run(|| UdpSocket::bind("10.0.0.1:0").unwrap()).unwrap();
     let (one, two) = (socket(), socket());
     let mut hash_of = |socket: &UdpSocket, payload: &[u8]| {
@@ -366,12 +366,12 @@ fn the_hash_is_that_of_the_flow() {
     b.close();
 }
 
-/// The frame was used before: by a packet that the program told of, or by one that pretends it.
+/// The frame was used before: by a packet with metadata of the program, or by one that imitates it.
 #[test]
 fn nothing_old_in_front_of_a_packet_is_believed() {
     let net = link(1500);
     let mut a = End::new(&net.a, memory(2048, 0), false);
-    // The program tells nothing, which a process that was handed its map does not know.
+    // The program passes no metadata, which a process that received its map does not know.
     let attached = net
         .b
         .run(|| {
@@ -410,7 +410,7 @@ fn nothing_old_in_front_of_a_packet_is_believed() {
 #[test]
 fn nothing_is_known_of_packets_of_ones_own_or_without_the_program() {
     let net = link(1500);
-    let mut a = told_on(&net.a, memory(2048, 0), Mode::Native);
+    let mut a = informed_on(&net.a, memory(2048, 0), Mode::Native);
     let mut b = End::new(&net.b, memory(2048, 0), false);
     assert_eq!(a.tx.alloc().unwrap().received(), None);
     assert_eq!(known(&mut a, &mut b, &packet(60, 1)), None);
@@ -418,13 +418,13 @@ fn nothing_is_known_of_packets_of_ones_own_or_without_the_program() {
     b.close();
 }
 
-/// Both stand in front of the packet: what is known of it is read before something is asked.
+/// Both precede the packet: received metadata is read before a request is written.
 #[test]
 fn a_received_packet_is_sent_on_with_wishes() {
     let net = link(1500);
     let mut a = End::new(&net.a, memory(2048, 0), false);
     for place in [asking(2048, 0), asking(3000, 5)] {
-        let mut b = told(&net, place, Mode::Native);
+        let mut b = informed(&net, place, Mode::Native);
         let (since, right) = (tai_ns(), flow(false).udp(b"there and back").unwrap());
         a.tx.send(&right).unwrap();
         let deadline = Instant::now() + PATIENCE;

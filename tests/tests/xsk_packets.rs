@@ -8,7 +8,7 @@ use xsk::umem::HugePages;
 use xsk::{Frame, Interface, SendError, Tx, Umem};
 use xway_tests::xsk::exchange::{End, arrivals, bytes, exchange, link, memory, packet, set_mtu};
 
-/// The kernel's own bytes in front of a received packet.
+/// The kernel's own bytes before a received packet.
 const KERNEL: usize = 256;
 /// What Linux 6.18 wants of a frame besides the headroom.
 const LEAST: u32 = 704;
@@ -233,9 +233,9 @@ fn what_cannot_be_sent_is_refused_and_nothing_is_lost() {
     b.close();
 }
 
-/// What would happen if more than the MTU were sent: the kernel says nothing.
+/// Packets above the MTU are refused: the kernel would drop them without an error.
 #[test]
-fn the_kernel_loses_what_is_over_the_mtu_and_says_nothing() {
+fn the_kernel_loses_packets_over_the_mtu_without_an_error() {
     let net = link(2000);
     let mut a = End::new(&net.a, memory(4096, 0), false);
     let mut b = End::new(&net.b, memory(4096, 0), true);
@@ -275,7 +275,7 @@ fn a_receiver_without_chains_gets_what_fits_and_counts_the_rest() {
     }
 }
 
-/// As many parts as there are frames for, and never half a packet.
+/// One part for each available frame, and never half a packet.
 #[test]
 fn a_receiver_short_of_frames_loses_whole_packets() {
     let net = link(9000);
@@ -290,7 +290,7 @@ fn a_receiver_short_of_frames_loses_whole_packets() {
         assert!(bytes(frame) == packet(5000, seed), "whole, and in order");
     }
     held.clear();
-    // What was dropped goes to the kernel with the next look at the ring.
+    // Dropped frames go to the kernel with the next poll of the ring.
     assert!(b.rx.batch(1).next().is_none());
     let came = arrivals(&mut a.tx, &mut b.rx, |tx| tx.send(&packet(9018, 9)).unwrap());
     assert!(came == [(packet(9018, 9), 6)]);
@@ -306,7 +306,7 @@ fn the_first_bytes_of_long_packets_can_be_had_alone() {
     a.tx.send(&packet(9014, 4)).unwrap();
     let mut buffer = [0; 2000];
     let mut len = 0;
-    // The stack may have something to say before.
+    // The stack may send something before.
     while len != 9014 {
         assert!(b.rx.wait(Duration::from_secs(10)).unwrap(), "it did not come");
         len = b.rx.try_recv(&mut buffer).unwrap();
@@ -317,7 +317,7 @@ fn the_first_bytes_of_long_packets_can_be_had_alone() {
 }
 
 #[test]
-fn huge_pages_are_used_or_the_reason_is_told() {
+fn huge_pages_are_used_or_the_reason_is_reported() {
     let net = link(1500);
     let tried = memory(2048, 0).huge_pages(HugePages::Try);
     let umem = tried.clone().build().unwrap();

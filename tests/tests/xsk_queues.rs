@@ -1,4 +1,4 @@
-//! All queues of an interface at once: memory of their own or one for all, a thread for each.
+//! All queues of an interface together: memory of their own or one for all, a thread for each.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::time::{Duration, Instant};

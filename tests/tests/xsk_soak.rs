@@ -1,7 +1,7 @@
 //! Sockets opened, killed and opened again under traffic, for as long as one likes.
 //!
 //! `XWAY_SOAK_SECONDS=600 cargo test -p xway-tests --test xsk_soak -- --nocapture` runs ten
-//! minutes instead of a few seconds, and tells what it did.
+//! minutes instead of a few seconds, and prints what it did.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![allow(clippy::print_stderr, reason = "the long run reports to who started it")]
 

@@ -24,7 +24,7 @@ fn count(steered: &Steered) -> impl FnMut() -> u64 + '_ {
     || steered.count()
 }
 
-/// A program of somebody else's on `b`'s eth0.
+/// A program of another owner on `b`'s eth0.
 fn foreign(net: &Net) -> Link {
     let program = constant_program("not_ours", Verdict::Pass);
     let ifindex = net.net.b.ifindex("eth0").unwrap();
@@ -70,7 +70,7 @@ fn all_of_a_queue_goes_to_its_socket_and_other_queues_to_the_stack() {
 }
 
 #[test]
-fn a_large_mtu_is_no_reason_to_leave_the_driver() {
+fn a_large_mtu_does_not_require_leaving_the_driver() {
     let net = Net::with(&LinkOptions { mtu: 9000, ..LinkOptions::default() });
     let steered = net.steer(0, &rules(&["any udp 1"]), AUTO).unwrap();
     assert_eq!(steered.steering.mode(), Some(kernel::Mode::Native));
@@ -80,7 +80,7 @@ fn a_large_mtu_is_no_reason_to_leave_the_driver() {
 
 /// Loopback has no driver.
 #[test]
-fn without_native_mode_the_stack_does_it_and_the_reason_is_told() {
+fn without_native_mode_the_stack_does_it_and_the_reason_is_reported() {
     let net = Net::new(1);
     let attach = |mode| {
         let lo = net.net.b.ifindex("lo").unwrap();
@@ -193,7 +193,7 @@ fn a_process_that_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn whoever_attached_it_may_be_killed_first() {
+fn the_process_that_attached_it_may_be_killed_first() {
     let net = Net::new(2);
     let first = net.process(0, &[]);
     let second = net.steer(1, &Steer::All, AUTO).unwrap();
@@ -204,7 +204,7 @@ fn whoever_attached_it_may_be_killed_first() {
 }
 
 #[test]
-fn the_program_of_another_is_named_and_replaced_only_when_told() {
+fn a_foreign_program_is_named_and_replaced_only_on_request() {
     let net = Net::new(1);
     let link = foreign(&net);
     let there = net.programs();
@@ -352,7 +352,7 @@ fn many_at_once_find_one_program() {
 }
 
 #[test]
-fn whoever_comes_while_the_last_one_leaves_gets_in() {
+fn a_process_joins_while_the_last_one_leaves() {
     let net = Net::new(1);
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -392,7 +392,7 @@ fn sockets_of_an_owner_who_left_get_nothing_of_the_next_one() {
 }
 
 #[test]
-fn a_program_that_was_taken_off_by_force_is_told() {
+fn a_program_that_was_detached_by_force_is_reported() {
     let net = Net::new(1);
     let steered = net.steer(0, &Steer::All, AUTO).unwrap();
     let ifindex = net.net.b.ifindex("eth0").unwrap();

@@ -14,18 +14,13 @@ use xsk::socket::Builder;
 use xsk::wait::{self, BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, SendError, SharedTx, Socket, Tx, Umem, Wait};
 
-use xway_tests::xsk::{PATIENCE, lengths, packet};
+use xway_tests::xsk::{PATIENCE, hold_back, lengths, packet, quiet_hosts};
 
 const SOON: Duration = Duration::from_millis(30);
 const POLICIES: [Wait; 4] = [Wait::Spin, Wait::Poll, Wait::BusyPoll, Wait::Adaptive];
 
 fn net() -> TwoHosts {
-    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
-    for host in [&net.a, &net.b] {
-        // It would tell of its multicast groups now and then.
-        host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
-    }
-    net
+    quiet_hosts(&LinkOptions::default())
 }
 
 /// A socket on eth0 of `host`, as `change` wants it.
@@ -39,7 +34,7 @@ fn open_with(
     host.run(open).unwrap().unwrap()
 }
 
-/// Tells the compiler that it is for builders of any lifetime.
+/// Makes the compiler infer a closure for builders of any lifetime.
 fn wanted<F: FnOnce(Builder<'_>) -> Builder<'_> + Send>(change: F) -> F {
     change
 }
@@ -52,7 +47,7 @@ fn open(host: &Host) -> (Tx, Rx) {
     open_with(host, &umem(), |builder| builder).split()
 }
 
-/// Runs `wait` in a thread, and tells when that thread has fallen asleep in it.
+/// Runs `wait` in a thread, and reports when that thread has fallen asleep in it.
 fn asleep<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     wait: impl FnOnce() -> T + Send + 'scope,
@@ -69,17 +64,6 @@ fn asleep<'scope, T: Send + 'scope>(
     })
     .unwrap();
     thread
-}
-
-/// Packets to `host` stay in the driver's queue from the second on, until its link goes down. As
-/// with a receiver that is stuck.
-fn hold_back(host: &Host, tx: &mut Tx, rx: &mut Rx) {
-    let set = |name: &str, value: &str| host.netns().set_attribute("eth0", name, value).unwrap();
-    set("napi_defer_hard_irqs", "1000000");
-    set("gro_flush_timeout", "3600000000000");
-    tx.send(&packet(60)).unwrap();
-    assert_eq!(lengths(rx, 1), [60]);
-    assert_eq!(tx.drain(PATIENCE).left, 0);
 }
 
 fn release(host: &Host) {
@@ -352,7 +336,7 @@ fn a_drain_ends_when_the_interface_is_down_or_gone() {
 }
 
 #[test]
-fn a_drain_ends_though_nobody_is_there() {
+fn a_drain_ends_without_a_peer() {
     let net = net();
     let (mut tx, _rx) = open(&net.a);
     // Without a program on the other end the driver has no receiver for it.
@@ -369,7 +353,7 @@ fn a_drain_ends_though_nobody_is_there() {
 }
 
 #[test]
-fn a_sender_without_room_says_so_and_goes_on() {
+fn a_sender_without_free_slots_reports_it_and_continues() {
     let net = net();
     let memory = Umem::builder().frames(128).build().unwrap();
     let (_tx, mut there) = open(&net.b);

@@ -3,8 +3,8 @@
 //!
 //! Rule: what a program and its Rust half share is declared once, in `bpf/X/x.abi.h`. From there
 //! come all structs and enums whose names begin with `x_`, and `enum xway_reason` as `Reason`.
-//! Network-order fields (`__be16`, `__be32`) become byte arrays, so that nobody can do sums with
-//! them by mistake. Not here: how one type is written down (`rust`).
+//! Network-order fields (`__be16`, `__be32`) become byte arrays, so that code cannot calculate with
+//! them by mistake. Not here: how one type is written as Rust (`rust`).
 
 mod rust;
 
@@ -28,7 +28,7 @@ pub fn write() -> Result<()> {
     Ok(())
 }
 
-/// Fails with the names of layouts that are not what the objects say.
+/// Fails with the names of layouts that are not what the objects define.
 pub fn check() -> Result<()> {
     let layouts = layouts()?;
     let stale: Vec<String> = layouts
@@ -37,7 +37,7 @@ pub fn check() -> Result<()> {
         .map(|layout| relative(&layout.path))
         .collect();
     ensure!(stale.is_empty(), "stale; run `cargo xtask abi`:\n  {}", stale.join("\n  "));
-    println!("{} layouts are what their objects say", layouts.len());
+    println!("{} layouts match their objects", layouts.len());
     Ok(())
 }
 

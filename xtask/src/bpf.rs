@@ -52,7 +52,7 @@ pub fn check() -> Result<()> {
         "{PREBUILT} is stale; run `cargo xtask bpf`:\n  {}",
         wrong.join("\n  ")
     );
-    println!("{} objects in {PREBUILT} are what their sources say", sources.len());
+    println!("{} objects in {PREBUILT} match their sources", sources.len());
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask header`: `xway_xsk.h` from the functions and types of `crates/xsk-c` that C sees.
 //!
-//! Rule: what C is told is what Rust says, comments included; nothing is written twice. Names that
-//! C has for types are in `NAMES` alone.
+//! Rule: declarations and comments in C are generated from those in Rust; nothing is written twice.
+//! Names that C has for types are in `NAMES` alone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub fn write() -> Result<()> {
 pub fn check() -> Result<()> {
     let there = fs::read_to_string(path()).unwrap_or_default();
     ensure!(there == text()?, "stale; run `cargo xtask header`:\n  {PATH}");
-    println!("{PATH} is what the crate says");
+    println!("{PATH} matches the crate");
     Ok(())
 }
 
@@ -71,7 +71,7 @@ fn text() -> Result<String> {
     Ok(String::from_utf8(text)?)
 }
 
-/// Of the workspace.
+/// The version of the workspace.
 fn version(manifest: &str) -> Option<&str> {
     let (_, package) = manifest.split_once("[workspace.package]")?;
     let (_, rest) = package.split_once("version = \"")?;
@@ -84,11 +84,11 @@ const HEAD: &str = "\
 /*
  * AF_XDP sockets: packets between an interface's queue and this process, past the stack.
  *
- * Functions answer 0 or a count, or a negative number of enum xway_xsk_error; xway_xsk_error()
- * then says what is wrong and what to do about it. A handle that is closed, or of another kind, or
- * used by two threads at once is an error, as is a NULL. What cannot be checked is the caller's
- * promise: memory that a pointer names is as large as was said, and nobody else changes it during
- * the call.
+ * Functions return 0 or a count, or a negative number of enum xway_xsk_error; xway_xsk_error()
+ * then returns a message with the reason and the remedy. A handle that is closed or of another
+ * kind, or that two threads use at the same time, is an error, as is a NULL. The caller must
+ * guarantee what cannot be checked: memory that a pointer names has the stated size, and nothing
+ * changes it during the call.
  *
  * Written by `cargo xtask header`; change the Rust side. See xway_xsk(3).
  */";

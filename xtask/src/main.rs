@@ -35,8 +35,12 @@ const USAGE: &str = "usage: cargo xtask TASK
                   processor), and print the time of each, slowest first
   soak [--seconds N] [--only NAME]... [--seed N] [--list]
                   run all campaigns; fails if one finds anything
-  tidy            check the house rules: layers, cycles, lengths, names, rooms of unsafe code
+  tidy            check the style rules: layers, cycles, lengths, names, words, places of unsafe
+                  code
   tidy --json     print the size of the sources and the number of findings
+  tidy --words [PATH]
+                  print each phrase to replace in the files below PATH (default: all files),
+                  including those that the exceptions allow
   tidy --levels   print the table of levels for ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -64,6 +68,8 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["header", "--check"] => header::check()?,
         ["tidy"] => tidy::check()?,
         ["tidy", "--json"] => tidy::print_numbers()?,
+        ["tidy", "--words"] => tidy::print_words("")?,
+        ["tidy", "--words", path] => tidy::print_words(path)?,
         ["tidy", "--levels"] => tidy::print_levels(),
         _ => bail!("{USAGE}"),
     }

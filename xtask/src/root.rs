@@ -1,4 +1,4 @@
-//! Where the repository is, and which of its files a task looks at.
+//! Where the repository is, and which of its files a task reads.
 //!
 //! Rule: paths that tasks print are relative to the repository, with `/`, in sorted order.
 

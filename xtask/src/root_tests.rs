@@ -1,4 +1,4 @@
-//! `cargo xtask root-tests`: the tests that need root, several test binaries at once.
+//! `cargo xtask root-tests`: the tests that need root, several test binaries in parallel.
 //!
 //! Each test makes namespaces, pins and files with names of its own, so that test binaries do not
 //! disturb each other. Within a binary, tests run one after another. Each binary has a time limit

@@ -25,7 +25,7 @@ pub struct Harness<'p> {
     interrupt: Option<&'p dyn Fn() -> bool>,
 }
 
-/// One thing to measure against the others.
+/// One alternative that is measured against the others.
 pub struct Arm<'a> {
     name: String,
     measure: Measure<'a>,
@@ -42,8 +42,11 @@ pub struct Arm<'a> {
 /// One number that a turn measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
+    /// The row that the value belongs to.
     pub row: String,
+    /// Unit of the value, such as `pps`.
     pub unit: String,
+    /// The measured value.
     pub value: f64,
 }
 
@@ -67,6 +70,7 @@ impl fmt::Debug for Arm<'_> {
 }
 
 impl Value {
+    /// A value of a row in a unit.
     pub fn new(row: impl Into<String>, unit: &str, value: f64) -> Self {
         Self { row: row.into(), unit: unit.into(), value }
     }
@@ -133,7 +137,7 @@ impl<'p> Harness<'p> {
     /// two of them are of one round.
     ///
     /// # Errors
-    /// When not one arm gave a value that counts.
+    /// When no arm returned a value that counts.
     pub fn interleave(&mut self, bench: &mut Bench, arms: &mut [Arm]) -> Result<()> {
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let (rounds, window) = (self.rounds, self.window);
@@ -232,15 +236,13 @@ fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
     for arm in few {
         arm.rows.iter().for_each(|row| _ = bench.remove(row));
         let (missed, rounds, why) = (arm.missed, arm.rounds(), &arm.why);
-        bench.absent(&arm.name, format!("came to nothing in {missed} of {rounds} rounds: {why}"));
+        bench.absent(&arm.name, format!("failed in {missed} of {rounds} rounds: {why}"));
     }
     if let Some(last) = some.last() {
-        let told =
+        let misses =
             some.iter().map(|arm| format!("{} {} of {}", arm.name, arm.missed, arm.rounds()));
-        let (told, why) = (told.collect::<Vec<_>>().join(", "), &last.why);
-        bench.note(format!(
-            "Rounds that came to nothing in {TRIES} tries: {told}. The last: {why}."
-        ));
+        let (misses, why) = (misses.collect::<Vec<_>>().join(", "), &last.why);
+        bench.note(format!("Rounds that failed {TRIES} times: {misses}. The last reason: {why}."));
     }
     if let Some(absent) = bench.notes().absent.first().filter(|_| bench.rounds().is_empty()) {
         bail!("{}: {}", absent.name, absent.reason);
@@ -373,13 +375,13 @@ mod tests {
             bench.notes().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
         let why = "rounds: no frame arrived in the window";
         let want = [
-            format!("two-rounds-only: came to nothing in 3 of 5 {why}"),
-            format!("never: came to nothing in 3 of 3 {why}"),
+            format!("two-rounds-only: failed in 3 of 5 {why}"),
+            format!("never: failed in 3 of 3 {why}"),
         ];
         assert_eq!(absent.collect::<Vec<_>>(), want);
         assert!(bench.rounds().iter().all(|row| !row.name.contains("only")), "with its details");
-        let want = "Rounds that came to nothing in 3 tries: two-rounds-less 2 of 5. \
-                    The last: no frame arrived in the window.";
+        let want = "Rounds that failed 3 times: two-rounds-less 2 of 5. \
+                    The last reason: no frame arrived in the window.";
         assert_eq!(bench.notes().notes, [want]);
         let report = bench.ratio("steady", "two-rounds-less").finish(Host::default()).unwrap();
         assert_eq!(report.ratios[0].median, 1.5, "of rounds 1, 3 and 5");

@@ -57,7 +57,9 @@ pub const SCENARIOS: &[Scenario] = &[
 /// A measurement that is run by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
+    /// The name on the command line.
     pub name: &'static str,
+    /// Whether it is a figure or a part of the project.
     pub kind: Kind,
     /// A description of one line.
     pub about: &'static str,
@@ -86,7 +88,7 @@ impl Effort {
 /// The purpose of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A figure that shows what XDP is chosen for.
+    /// A figure that compares XDP with alternatives.
     Picture,
     /// A part of the project alone, or the machine.
     Part,

@@ -1,7 +1,7 @@
 //! What else the machine did while a scenario was measured: time that a hypervisor gave to others.
 //!
-//! Rule: read from /proc alone; what it does not tell is not told. Whether the values are too noisy
-//! to say anything is judged from the values and the load before (`report`).
+//! Rule: only /proc is read; what it does not contain is not reported. Whether the values are too
+//! noisy for a conclusion is judged from the values and the load before (`report`).
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use report::Bench;
 #[derive(Debug)]
 pub struct CpuWatch(Option<Ticks>);
 
-/// Of all processors, since the machine started.
+/// Time of all processors since the machine started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     all: u64,
@@ -19,11 +19,12 @@ struct Ticks {
 }
 
 impl CpuWatch {
+    /// Reads the counters at the start of a scenario.
     pub fn begin() -> Self {
         Self(Ticks::now())
     }
 
-    /// Notes what there is to tell.
+    /// Adds a note about time that was lost.
     pub fn end(&self, bench: &mut Bench) {
         if let Some(note) = self.0.zip(Ticks::now()).and_then(|(old, new)| old.stolen(new)) {
             bench.note(note);
@@ -36,8 +37,8 @@ impl Ticks {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; what
-    /// comes after them, guests, is in user already.
+    /// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; the times
+    /// of virtual machines that follow are part of user already.
     fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let fields: Vec<u64> =
@@ -54,9 +55,9 @@ impl Ticks {
     }
 }
 
-/// Of time in `/proc/stat`, up to steal.
+/// Kinds of time in `/proc/stat`, up to steal.
 const KINDS: usize = 8;
-/// Less is what every virtual machine loses.
+/// Share below which no note is added, because every virtual machine loses as much.
 const STOLEN_PERCENT: f64 = 0.5;
 
 #[cfg(test)]

@@ -20,11 +20,15 @@ pub struct Plan<'a> {
 /// One value, as soon as it is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Measurement<'a> {
+    /// The arm that was measured.
     pub arm: &'a str,
     /// Number of the round; 0 is the warm-up.
     pub round: usize,
+    /// Number of rounds of the arm.
     pub rounds: usize,
+    /// The value of the turn.
     pub value: f64,
+    /// Unit of the value.
     pub unit: &'a str,
 }
 

@@ -12,12 +12,12 @@ use crate::notice::Notice;
 use crate::object::Opened;
 use crate::target::{Placement, Target};
 
-/// What to attach of an object, and how.
+/// Which program of an object to attach, and how.
 #[derive(Clone, Debug)]
 pub struct AttachOptions {
     /// Name of the program; `None` for the only one that an interface can run.
     pub program: Option<String>,
-    /// Count verdicts of a program that does not do so itself.
+    /// Count the verdicts of a program that does not count them.
     pub count: bool,
     pub placement: Placement,
 }
@@ -48,11 +48,11 @@ pub struct Detached {
     pub programs: Vec<String>,
 }
 
-/// Attaches a program of an object and keeps it attached. The program that runs until then is
+/// Attaches a program of an object and keeps it attached. A program that runs on the interface is
 /// replaced in one step.
 ///
 /// # Errors
-/// The kernel refuses the program, or another owner's program runs there and
+/// The kernel rejects the program, or another owner's program runs on the interface and
 /// [`Placement::replace`] is not set; then nothing has changed.
 pub fn attach(
     control: &Control,
@@ -75,10 +75,11 @@ pub fn attach(
     })
 }
 
-/// Detaches what runs on an interface; with `force` also programs of other owners.
+/// Detaches the programs of an interface; with `force` also programs of other owners.
 ///
 /// # Errors
-/// A program of another owner runs there and `force` is not set; then nothing has changed.
+/// A program of another owner runs on the interface and `force` is not set; then nothing has
+/// changed.
 pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detached> {
     let target = Target::open(control, interface)?;
     let programs = detach_all(&target, force)?;
@@ -91,7 +92,7 @@ struct Loaded {
     counted: bool,
 }
 
-/// Loads the program composed with its counters, or as it is where that cannot be.
+/// Loads the program composed with its counters, or unchanged where it cannot be composed.
 fn load(
     opened: &Opened,
     program: &str,
@@ -110,7 +111,7 @@ fn load(
     match composed.and_then(|spec| load(&spec)) {
         Ok(object) => Ok(Loaded { object, counted: true }),
         Err(refused) if is_about_program(&refused) => {
-            // If the program alone is refused too, that is the error to tell.
+            // If the program alone is refused too, its error is the one to report.
             let object = load(&opened.spec)?;
             target.slot.notify(&Notice::NotCounted(full(&refused)));
             Ok(Loaded { object, counted: false })
@@ -119,18 +120,18 @@ fn load(
     }
 }
 
-/// Whether the composed program is refused, by us or by the verifier, for what it is. Other
-/// failures, such as a lack of memory, say nothing about it.
+/// Whether the composed program was refused, by the composer or by the verifier, because of its
+/// code. Other failures, such as a lack of memory, do not depend on the code.
 fn is_about_program(error: &Error) -> bool {
     match error.innermost() {
         Error::Kernel(kernel::Error::Verifier { .. }) => true,
-        // The kernel refuses programs with too many instructions so.
+        // The kernel's error for programs with too many instructions.
         Error::Kernel(other) => other.errno() == Some(E2BIG),
         other => !matches!(other, Error::System(_)),
     }
 }
 
-/// The program, and those that program arrays of the object hold.
+/// Names of the programs to load: the program, and those that program arrays of the object hold.
 fn wanted(spec: &Spec, program: &str) -> Vec<String> {
     let initial = spec.maps.iter().flat_map(|map| &map.initial);
     let held = initial.filter_map(|one| match one {
@@ -147,7 +148,7 @@ fn wanted(spec: &Spec, program: &str) -> Vec<String> {
 /// Detaches every program of the interface and returns their names.
 ///
 /// # Errors
-/// As those of [`detach`].
+/// A program of another owner runs on the interface and `force` is not set.
 pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
     let all: Vec<_> = Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs().collect();
     let mut programs = Vec::new();

@@ -1,9 +1,9 @@
-//! Packets by verdict of any program that counts: those of `bpf/` by themselves, others because
-//! they were composed so when they were attached.
+//! Packets by verdict of any program that counts. Programs of `bpf/` count themselves; others were
+//! composed with counters when they were attached.
 //!
-//! Rule: a program is recognised by the names of its maps alone, so counters are found also when
-//! another process, or a killed one, attached it. Maps that are pinned in the state directory are
-//! opened there, which takes no `CAP_SYS_ADMIN`; opening them by their ids does.
+//! Rule: a program is recognized by the names of its maps alone, so counters are also found if
+//! another process, or one that was killed, attached it. Maps that are pinned in the state
+//! directory are opened by their pins, which needs no `CAP_SYS_ADMIN`; opening them by id does.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use kernel::{Map, Program};
 use spec::{Map as _, MapDef, MapKind, Spec, Verdict, compose};
 use sys::errno::ENOENT;
 
-use crate::error::{Error, Result};
+use crate::error::{Malformed, Result};
 use crate::state::Generation;
 
-/// Where a program's counters are.
+/// The counters of a program.
 #[derive(Debug)]
 pub enum Counters {
-    /// By reason and verdict.
+    /// Packets are counted by reason and verdict; `labels` are the names of the reasons.
     Reasons { map: Map, labels: Vec<String> },
-    /// By verdict, with one more counter for return values that are none.
+    /// Packets are counted by verdict; one further counter is for invalid return values.
     Verdicts { map: Map },
 }
 
-/// All counters at one moment.
+/// The values of all counters of a program, read together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub verdicts: BTreeMap<Verdict, Count>,
-    /// Return values that are no verdict; the driver drops such packets.
+    /// Packets with a return value that is not a valid verdict; the driver drops them.
     pub invalid: Count,
     /// Empty for a program that counts by verdict alone.
     pub reasons: BTreeMap<(Verdict, String), Count>,
 }
 
 impl Counters {
-    /// `None` for a program that does not count.
+    /// Finds the counters of a program by the ids of its maps; `None` if it has none.
     pub fn of(program: &Program) -> Result<Option<Self>> {
         for id in program.info()?.map_ids {
             let map = match Map::from_id(id) {
-                // A map that is gone by now counts nothing.
+                // A map that was removed meanwhile counts nothing.
                 Err(error) if error.errno() == Some(ENOENT) => continue,
                 other => other?,
             };
@@ -56,8 +56,7 @@ impl Counters {
         Ok(None)
     }
 
-    /// Counters of a program in the state directory, by their pins; `None` for one that does not
-    /// count.
+    /// Opens the counters of a program in the state directory by their pins; `None` if it has none.
     pub fn kept(generation: &Generation, program: &Program) -> Result<Option<Self>> {
         if let Some(map) = generation.map_if_kept(stats::MAP)? {
             let labels = labels(generation, program)?;
@@ -67,6 +66,7 @@ impl Counters {
         Ok(verdicts.map(|map| Self::Verdicts { map }))
     }
 
+    /// Reads all counters.
     pub fn read(&self) -> Result<Counts> {
         match self {
             Self::Reasons { map, labels } => Ok(Counts::by_reason(&Stats::read(map, labels)?)),
@@ -76,12 +76,12 @@ impl Counters {
 }
 
 /// Names of a program's reasons, by number. They are kept in a map, because opening the program's
-/// BTF takes `CAP_SYS_ADMIN`; earlier versions kept them for filters only, or not at all.
+/// BTF needs `CAP_SYS_ADMIN`; earlier versions kept them for filters only, or not at all.
 pub fn labels(generation: &Generation, program: &Program) -> Result<Vec<String>> {
     for name in [LABELS, FILTER_LABELS] {
         let Some(map) = generation.map_if_kept(name)? else { continue };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
-        let text = text(bytes, "the kept names of reasons are not UTF-8")?;
+        let text = text(bytes, "the stored names of reasons")?;
         return Ok(text.lines().map(str::to_owned).collect());
     }
     let btf = program.btf()?;
@@ -90,23 +90,23 @@ pub fn labels(generation: &Generation, program: &Program) -> Result<Vec<String>>
 
 /// The map that keeps the names of a program's reasons.
 pub fn labels_map(labels: &[String]) -> MapDef {
-    // A map cannot be empty.
+    // The line break keeps the map from being empty, which the kernel refuses.
     text_map(LABELS, &format!("{}\n", labels.join("\n")))
 }
 
-/// The map of labels that is to be added to an object; `None` where it has one or has no reasons.
+/// The map of labels to add to an object; `None` if it has one, or has no reasons.
 pub fn missing_labels(spec: &Spec) -> Option<MapDef> {
     let labels = spec.btf.as_ref().and_then(stats::labels)?;
     let is_missing = spec.map(stats::MAP).is_some() && spec.map(LABELS).is_none();
     is_missing.then(|| labels_map(&labels))
 }
 
-/// The text that such a map holds.
-pub(crate) fn text(bytes: Vec<u8>, complaint: &str) -> Result<String> {
-    String::from_utf8(bytes).map_err(|error| Error::Malformed(format!("{complaint}: {error}")))
+/// The text that a map made by [`text_map`] holds; `what` names it in the error.
+pub(crate) fn text(bytes: Vec<u8>, what: &'static str) -> Result<String, Malformed> {
+    String::from_utf8(bytes).map_err(|source| Malformed::Text { what, source })
 }
 
-/// A map that holds a text and does not change.
+/// A constant map that holds a text.
 pub fn text_map(name: &str, text: &str) -> MapDef {
     MapDef {
         name: name.to_owned(),
@@ -121,10 +121,11 @@ pub fn text_map(name: &str, text: &str) -> MapDef {
 }
 
 const LABELS: &str = "xway_labels";
-/// Name of that map in earlier versions.
+/// Name of the map of labels in earlier versions.
 const FILTER_LABELS: &str = "filter_labels";
 
 impl Counts {
+    /// Packets and bytes with a verdict, 0 if there were none.
     pub fn verdict(&self, verdict: Verdict) -> Count {
         self.verdicts.get(&verdict).copied().unwrap_or_default()
     }

@@ -4,26 +4,28 @@ use functions::drop::{self, Config, Maps, Rule};
 use kernel::{Map, Mode};
 use spec::Spec;
 
-use crate::error::{Error, Result};
+use crate::error::{FunctionError, Result};
 use crate::target::{Target, by_frame_size};
 use crate::{Configured, Control, Placement};
 
-/// What is asked of the set of rules.
+/// A change of the rules of `drop`.
 #[derive(Clone, Debug, Default)]
 pub struct DropOptions {
-    /// The whole set; `None` keeps the loaded rules.
+    /// The complete set of rules; `None` keeps the loaded ones.
     pub set: Option<Vec<Rule>>,
+    /// Rules to add; those that are loaded already are left out.
     pub add: Vec<Rule>,
+    /// Rules to remove, which must be loaded.
     pub remove: Vec<Rule>,
     pub placement: Placement,
 }
 
-/// Sets, adds or removes rules of the `drop` program on an interface. Attaches the program where it
-/// does not run; reports the loaded rules where nothing is asked.
+/// Sets, adds or removes rules of the `drop` program on an interface. Attaches the program if it
+/// does not run; reports the loaded rules if no change is requested.
 ///
 /// # Errors
-/// A rule to remove does not exist, there is no rule to begin with, or the kernel refuses; then the
-/// old rules stay.
+/// A rule to remove is not loaded, the program is to be attached without rules, or the kernel
+/// refuses the change; then the old rules remain.
 pub fn configure(control: &Control, interface: &str, options: &DropOptions) -> Result<Configured> {
     let target = Target::open(control, interface)?;
     let running = RunningDrop::find(&target)?;
@@ -44,12 +46,12 @@ pub fn configure(control: &Control, interface: &str, options: &DropOptions) -> R
 
 impl DropOptions {
     /// # Errors
-    /// A rule to remove is not there: most likely it is misspelt.
-    fn apply_to(&self, loaded: Vec<Rule>) -> Result<Vec<Rule>> {
+    /// A rule to remove is not loaded: most likely it is misspelled.
+    fn apply_to(&self, loaded: Vec<Rule>) -> Result<Vec<Rule>, FunctionError> {
         let mut rules = self.set.clone().unwrap_or(loaded);
         for gone in &self.remove {
             if !rules.contains(gone) {
-                return Err(Error::Refused(format!("there is no rule `{gone}` to remove")));
+                return Err(FunctionError::NoSuchRule { rule: gone.to_string() });
             }
             rules.retain(|rule| rule != gone);
         }
@@ -58,7 +60,7 @@ impl DropOptions {
         Ok(rules)
     }
 
-    /// Whether only the loaded rules are to be reported.
+    /// Whether the loaded rules are only to be reported.
     fn is_query(&self) -> bool {
         self.set.is_none() && self.add.is_empty() && self.remove.is_empty()
     }
@@ -72,7 +74,7 @@ struct RunningDrop {
 }
 
 impl RunningDrop {
-    /// In whatever mode; `None` when xway runs something else there, or nothing.
+    /// Finds it in any mode; `None` if the interface runs another program, or none.
     fn find(target: &Target) -> Result<Option<Self>> {
         for mode in Mode::ALL {
             let id = target.running(mode)?;
@@ -86,7 +88,7 @@ impl RunningDrop {
         Ok(None)
     }
 
-    /// Whether changing its rules, or reporting them, is all that is asked for.
+    /// Whether the request needs no other program: it changes or reports rules only.
     fn can_stay(&self, options: &DropOptions) -> bool {
         let placement = &options.placement;
         let fits = placement.mode == self.mode || options.is_query();
@@ -110,10 +112,7 @@ impl RunningDrop {
 
 fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> {
     if rules.is_empty() {
-        return Err(Error::Refused(format!(
-            "drop does not run on {}: say what to drop, such as '10.1.0.2 udp 1234'",
-            target.interface
-        )));
+        return Err(FunctionError::NoRules { interface: target.interface.clone() }.into());
     }
     let config = Config { rules: rules.to_vec(), ..Config::default() };
     let mut spec = Spec::parse(NAME, drop::OBJECT)?;

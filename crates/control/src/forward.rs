@@ -1,5 +1,5 @@
-//! The built-in `forward` program, a router with destination NAT: attached to all its interfaces or
-//! to none.
+//! The built-in `forward` program, a router with destination NAT. It is attached to all requested
+//! interfaces or to none.
 
 use functions::forward::{self, Config, Maps, Nat, Port};
 use kernel::{Mode, Object};
@@ -7,7 +7,7 @@ use spec::{Map as _, Spec};
 use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
-use crate::error::{Error, Result};
+use crate::error::{FunctionError, Malformed, Result};
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
 use crate::target::{Target, by_frame_size};
@@ -17,16 +17,16 @@ use crate::{Configured, Control, Placement};
 #[derive(Clone, Debug, Default)]
 pub struct ForwardOptions {
     pub config: Config,
-    /// Attach also where VLAN tags cannot be seen: tagged frames are then routed as untagged ones.
+    /// Attach even if VLAN tags cannot be seen; tagged frames are then routed as untagged ones.
     pub ignore_stripped_tags: bool,
     pub placement: Placement,
 }
 
-/// Forwards between interfaces of this namespace. Where `forward` runs on exactly these, only its
-/// maps are changed.
+/// Forwards between interfaces of this namespace. If `forward` runs on exactly these interfaces,
+/// only its maps are changed.
 ///
 /// # Errors
-/// It runs on further interfaces too, or the kernel refuses; then nothing has changed.
+/// It runs on further interfaces too, or the kernel refuses the change; then nothing has changed.
 pub fn configure(
     control: &Control,
     interfaces: &[String],
@@ -52,11 +52,12 @@ pub fn configure(
     })
 }
 
-/// One generation of those that all interfaces run with the same tables: changing them changes all.
+/// A generation of `forward`, if all interfaces run it with the same tables: changing these tables
+/// changes all of them.
 ///
 /// # Errors
-/// It runs on others too, which would lose their way out; or it was loaded for another answer to
-/// packets without a translation.
+/// It runs on other interfaces too, which would lose their output; or it was loaded for the other
+/// treatment of packets without a translation.
 fn running(
     writer: &Writer,
     targets: &[Target],
@@ -79,24 +80,19 @@ fn running(
     let Some((tables, target, generation)) = first else { return Ok(None) };
     let together = interfaces_of(writer, tables)?;
     let named = |name: &String| targets.iter().any(|target| target.interface == *name);
-    if let Some(left_out) = together.iter().find(|name| !named(name)) {
-        return Err(Error::Refused(format!(
-            "forward runs on {} as one; name {left_out} too, or detach it first",
-            together.join(" and ")
-        )));
+    if let Some(omitted) = together.iter().find(|name| !named(name)).cloned() {
+        return Err(FunctionError::InterfaceOmitted { interfaces: together, omitted }.into());
     }
-    if !is_alike(&generation, &options.config)? {
-        let without = if options.config.nat == Nat::Required { "without" } else { "with" };
-        return Err(Error::Refused(format!(
-            "forward runs on {} {without} --nat-only; --replace it",
-            target.interface
-        )));
+    if !has_nat_mode(&generation, &options.config)? {
+        let nat_only = options.config.nat != Nat::Required;
+        let interface = target.interface.clone();
+        return Err(FunctionError::NatMode { interface, nat_only }.into());
     }
     Ok(Some(generation))
 }
 
-/// The generation of a program if it is a forward, and the number of its table of interfaces, which
-/// those that route between each other share.
+/// The generation of a program if it is `forward`, and the id of its table of interfaces, which
+/// programs that route between each other share.
 fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let generation = slot.generation_of(program)?.filter(|one| one.name() == NAME);
     let Some(generation) = generation else { return Ok(None) };
@@ -104,7 +100,7 @@ fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     Ok(Some((generation, tables)))
 }
 
-/// Names of all interfaces here that run a forward with these tables.
+/// Names of all interfaces of this namespace that run `forward` with these tables.
 fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
     let netns = NetNs::current()?.id()?;
     let runs = |link: &Link| -> Result<bool> {
@@ -122,13 +118,13 @@ fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether it was loaded to treat packets without a translation as the configuration wants.
-fn is_alike(generation: &Generation, config: &Config) -> Result<bool> {
+/// Whether it was loaded for the configuration's treatment of packets without a translation.
+fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
     let mut spec = Spec::parse(NAME, forward::OBJECT)?;
     config.apply(&mut spec)?;
     let globals = spec.globals();
-    let nat = globals.iter().find(|global| global.name == "forward_nat");
-    let nat = nat.ok_or_else(|| Error::Malformed("forward has no `forward_nat`".to_owned()))?;
+    let nat = globals.iter().find(|global| global.name == NAT_MODE);
+    let nat = nat.ok_or(Malformed::NoGlobal { object: NAME, name: NAT_MODE })?;
     let live = generation.map(&nat.section)?.lookup(&0_u32.to_ne_bytes())?;
     let wanted = spec.map(&nat.section).and_then(|map| map.contents.as_deref());
     let place = nat.offset as usize..(nat.offset + nat.size) as usize;
@@ -145,8 +141,8 @@ fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Resul
     Ok(())
 }
 
-/// A program for each interface, because one that asks a device for tags is of that device alone.
-/// All share tables and counters.
+/// Attaches a program of its own to each interface, because a program that queries a device for
+/// tags is bound to that device. All programs share tables and counters.
 fn attach(targets: &[Target], options: &ForwardOptions) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
     let mut spec = Spec::parse(NAME, forward::OBJECT)?;
@@ -177,7 +173,7 @@ fn attach(targets: &[Target], options: &ForwardOptions) -> Result<()> {
     })
 }
 
-/// Loads a program for an interface, with all maps but constants of another one.
+/// Loads a program for an interface, with all maps but constants of the object `shared`.
 fn load(
     target: &Target,
     spec: &Spec,
@@ -201,3 +197,5 @@ fn ports(targets: &[Target]) -> Vec<Port> {
 }
 
 const NAME: &str = "forward";
+/// The global variable that selects the treatment of packets without a translation.
+const NAT_MODE: &str = "forward_nat";

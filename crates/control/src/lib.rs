@@ -1,4 +1,4 @@
-//! The control plane: what runs on an interface, who keeps it, and how it changes.
+//! The control plane: which programs run on an interface, who owns them, and how they change.
 //!
 //! ```text
 //!  Control ──▶ attach, detach, drop, forward    one call each: load, replace in one step, keep
@@ -8,20 +8,25 @@
 //!     └──────▶ host      the live host as a world for the engine
 //! ```
 //!
-//! Everything that stays attached is pinned below a state directory ([`Control::new`]) and is found
-//! again there by any later process. Rule: a change is prepared beside what runs and takes effect
-//! in one step; a process that is killed at any moment leaves the old or the new program complete.
-//! This crate prints nothing, starts no process or thread unless a call is made for it
-//! ([`metrics::Endpoint`]), and reports what is not an error as a [`Notice`].
+//! Everything that remains attached is pinned below a state directory ([`Control::new`]), where any
+//! later process finds it. Rule: a change is prepared beside the running program and takes effect
+//! in one step; a process that is killed at any point leaves the old or the new program complete.
+//! This crate prints nothing, starts a thread only on request ([`metrics::Endpoint`]), and reports
+//! events that are not errors as a [`Notice`].
+//!
+//! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
+//! `counters` and `rates`; `target` and `tags` (an interface that is being changed); `attach`;
+//! then the functions `drop`, `forward` and `filter`, and what reads them, `status` and `metrics`.
 #![forbid(unsafe_code)]
 
 pub mod attach;
 pub mod counters;
 pub mod drop;
-mod error;
+pub mod error;
 pub mod filter;
 pub mod forward;
 pub mod host;
+pub mod memory;
 pub mod metrics;
 mod notice;
 pub mod object;
@@ -40,7 +45,7 @@ pub use notice::Notice;
 use notice::Observer;
 pub use target::Placement;
 
-/// The state directory, and who receives notices. Making one touches nothing.
+/// A state directory, and the receiver of notices. Creating a value does not touch the file system.
 #[derive(Clone, Debug)]
 pub struct Control {
     root: PathBuf,
@@ -48,8 +53,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Control through a state directory, such as `/run/xway`. Processes that use the same one
-    /// see and change the same programs.
+    /// Uses a state directory, such as `/run/xway`. Processes that use the same directory see and
+    /// change the same programs.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), observer: Observer::default() }
     }
@@ -60,7 +65,7 @@ impl Control {
         Self { observer: Observer::new(observe), ..self }
     }
 
-    /// The same for another path of the state directory.
+    /// This value with another path of the state directory.
     pub(crate) fn at(&self, root: PathBuf) -> Self {
         Self { root, observer: self.observer.clone() }
     }
@@ -69,19 +74,22 @@ impl Control {
         self.observer.notify(notice);
     }
 
-    /// The state directory.
+    /// Path of the state directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 }
 
-/// A function of this project that runs on interfaces, and what was asked of it.
+/// A built-in function that was configured on interfaces.
 #[derive(Clone, Debug, Serialize)]
 pub struct Configured {
+    /// Name of the function, such as `drop`.
     pub function: &'static str,
     pub interfaces: Vec<String>,
+    /// Mode in which the program is attached, as the option `--mode` spells it.
     pub mode: &'static str,
-    /// `true` if the program was there already and only its maps changed.
+    /// `true` if the program ran already and only its maps changed.
     pub updated: bool,
+    /// All rules that are loaded now, as text.
     pub rules: Vec<String>,
 }

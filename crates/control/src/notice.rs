@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What happened while a call went on; [`fmt::Display`] gives one line.
+/// An event during a call; [`fmt::Display`] prints one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -13,7 +13,7 @@ pub enum Notice {
     InterfaceDown(String),
     /// A program was attached without its verdicts being counted, with the reason.
     NotCounted(String),
-    /// An interrupted change could not be undone, with the reason. It stays on record.
+    /// An interrupted change could not be undone, with the reason. It remains on record.
     NotUndone(String),
     /// An interrupted change was completed, because the kernel refused the program that ran before.
     Completed {
@@ -37,8 +37,8 @@ impl fmt::Display for Notice {
             }
             Self::Completed { ifindex } => write!(
                 f,
-                "interface {ifindex}: the change that was interrupted is complete now; the \
-                 previous program was refused"
+                "interface {ifindex}: the interrupted change was completed, because the kernel \
+                 refused the previous program"
             ),
         }
     }

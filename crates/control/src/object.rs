@@ -1,34 +1,48 @@
-//! A word of the command line becomes an object: a file, or a program that is built in.
+//! Opening an object by name: a file, or a built-in program.
 //!
-//! Rule: a built-in name is never taken for a file of the same name (`./drop` is the file), and
-//! nothing here looks at the kernel. Not here: loading.
+//! Rule: a built-in name takes precedence over a file of the same name (`./drop` is the file), and
+//! opening does not query the kernel. Not here: loading.
 
 use std::fs;
 use std::io;
 
 use spec::{Initial, Program, ProgramKind, Spec};
 
-use crate::error::{Error, Result};
+use crate::error::{Context as _, ObjectError, Result};
 
 /// An object that was read, not loaded.
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub spec: Spec,
-    /// It came with `xway`.
+    /// Whether it is built into this program.
     pub builtin: bool,
-    /// What people call it: the built-in name, or the file's name without folder and ending.
+    /// Short name: the built-in name, or the name of the file without directory and extension.
     pub name: String,
 }
 
-/// Reads the object that a word names.
-pub fn open(word: &str) -> Result<Opened> {
-    if let Some((name, bytes)) = BUILTIN.iter().find(|(name, _)| *name == word) {
+/// Reads a built-in object, or an object file.
+///
+/// # Errors
+/// Neither exists under this name, the file cannot be read, or it is malformed.
+pub fn open(name: &str) -> Result<Opened> {
+    if let Some((name, bytes)) = BUILTIN.iter().find(|(known, _)| *known == name) {
         let spec = Spec::parse(name, bytes)?;
         return Ok(Opened { spec, builtin: true, name: (*name).to_owned() });
     }
-    let bytes = fs::read(word).map_err(|error| missing(word, error))?;
-    let spec = Spec::parse(word, &bytes)?;
-    Ok(Opened { spec, builtin: false, name: stem(word).to_owned() })
+    let bytes = read(name)?;
+    let spec = Spec::parse(name, &bytes)?;
+    Ok(Opened { spec, builtin: false, name: stem(name).to_owned() })
+}
+
+fn read(path: &str) -> Result<Vec<u8>> {
+    match fs::read(path) {
+        // A word without these characters was meant as the name of a built-in program.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.contains(['/', '.']) => {
+            let built_in = BUILTIN.iter().map(|(name, _)| *name).collect();
+            Err(ObjectError::NotFound { name: path.to_owned(), built_in }.into())
+        }
+        other => other.with_context(|| format!("cannot read {path}")),
+    }
 }
 
 impl Opened {
@@ -52,34 +66,38 @@ impl Opened {
     }
 
     /// The program to attach: the named one, or the only one that an interface can run.
-    pub fn choose(&self, wanted: Option<&str>) -> Result<&Program> {
-        let programs = &self.spec.programs;
+    ///
+    /// # Errors
+    /// There is no program of this name, or not exactly one that an interface can run.
+    pub fn choose(&self, wanted: Option<&str>) -> Result<&Program, ObjectError> {
+        let (object, programs) = (self.name.clone(), &self.spec.programs);
         if let Some(wanted) = wanted {
-            return self.spec.program(wanted).ok_or_else(|| {
-                let (name, known) = (&self.name, names(programs));
-                Error::NoProgram(format!("`{name}` has no program `{wanted}`; it has {known}"))
+            return self.spec.program(wanted).ok_or_else(|| ObjectError::NoSuchProgram {
+                object,
+                program: wanted.to_owned(),
+                known: names(programs),
             });
         }
-        let name = &self.name;
-        let entries = self.entries();
-        Err(Error::NoProgram(match entries.as_slice() {
+        Err(match self.entries().as_slice() {
             [only] => return Ok(only),
-            [] if programs.is_empty() => format!("`{name}` holds no program"),
-            [] => format!(
-                "`{name}` holds no XDP program but {}: name one with --program, and say what it \
-                 is with --type",
-                names(programs)
-            ),
-            several => format!(
-                "`{name}` holds {} programs: choose one with --program: {}",
-                several.len(),
-                names(several.iter().copied())
-            ),
-        }))
+            [] if programs.is_empty() => ObjectError::Empty { object },
+            [] => ObjectError::NoXdpProgram { object, known: names(programs) },
+            several => {
+                let known = names(several.iter().copied());
+                ObjectError::SeveralPrograms { object, known }
+            }
+        })
     }
 
-    /// Says what a program is, whatever its section says: the named one, or all of them.
-    pub fn set_kind(&mut self, program: Option<&str>, kind: Option<&str>) -> Result<()> {
+    /// Sets the type of the named program, or of all programs, regardless of their sections.
+    ///
+    /// # Errors
+    /// The word is not the name of a program type.
+    pub fn set_kind(
+        &mut self,
+        program: Option<&str>,
+        kind: Option<&str>,
+    ) -> Result<(), ObjectError> {
         let Some(kind) = kind.map(parse_kind).transpose()? else { return Ok(()) };
         let all = self.spec.programs.iter_mut();
         let chosen = all.filter(|one| program.is_none_or(|wanted| one.name == wanted));
@@ -87,8 +105,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Programs that an interface can run and that no program array of the object holds; those
-    /// held too when there are no others.
+    /// Programs that an interface can run and that no program array of the object holds; if there
+    /// are none, those that program arrays hold.
     fn entries(&self) -> Vec<&Program> {
         let runs = |program: &&Program| {
             program.kind == ProgramKind::XDP
@@ -112,28 +130,12 @@ impl Opened {
     }
 }
 
-/// `--type`: the words that section names use.
-pub fn parse_kind(word: &str) -> Result<ProgramKind> {
-    ProgramKind::from_name(word).ok_or_else(|| {
-        Error::Refused(format!(
-            "`{word}` is not a program type: expected a section name such as xdp, xdp.frags, tc"
-        ))
-    })
+/// Parses the name of a program type, as section names of objects spell it.
+pub fn parse_kind(name: &str) -> Result<ProgramKind, ObjectError> {
+    ProgramKind::from_name(name).ok_or_else(|| ObjectError::UnknownType(name.to_owned()))
 }
 
-fn missing(word: &str, error: io::Error) -> Error {
-    let is_name = !word.contains(['/', '.']);
-    if error.kind() == io::ErrorKind::NotFound && is_name {
-        let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
-        return Error::NoProgram(format!(
-            "`{word}` is neither a file nor a built-in program; built in are {}",
-            built_in.join(", ")
-        ));
-    }
-    Error::While { what: format!("cannot read {word}"), cause: Box::new(error.into()) }
-}
-
-/// `build/count.bpf.o` is `count`.
+/// The name of a file without directory and extension: `count` for `build/count.bpf.o`.
 fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.split('.').next() {
@@ -142,12 +144,11 @@ fn stem(path: &str) -> &str {
     }
 }
 
-fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> String {
-    let names: Vec<_> = programs.into_iter().map(|program| program.name.as_str()).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Vec<String> {
+    programs.into_iter().map(|program| program.name.clone()).collect()
 }
 
-/// Programs that come with `xway`.
+/// The built-in objects.
 const BUILTIN: &[(&str, &[u8])] =
     &[("drop", functions::drop::OBJECT), ("forward", functions::forward::OBJECT)];
 

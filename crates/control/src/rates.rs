@@ -11,7 +11,7 @@ use crate::counters::Counts;
 /// Packets of a program, by verdict and reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Rates {
-    /// Every verdict, including those that no packet got.
+    /// Every verdict, including those without packets.
     pub verdicts: BTreeMap<&'static str, Rate>,
     /// Return values that are not valid verdicts.
     pub invalid: Rate,
@@ -19,7 +19,7 @@ pub struct Rates {
     pub reasons: Vec<Reason>,
 }
 
-/// Packets of one verdict that the program gives one reason for.
+/// Packets with the same verdict and the same reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reason {
     pub verdict: &'static str,
@@ -28,7 +28,7 @@ pub struct Reason {
     pub rate: Rate,
 }
 
-/// Totals since the program was attached, and rates over the interval. `bps` is bits a second.
+/// Totals since the program was attached, and rates over the interval. `bps` is bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
     pub packets: u64,

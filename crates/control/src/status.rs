@@ -21,7 +21,7 @@ use crate::rates::Rates;
 use crate::state::{Generation, Slot, State};
 use crate::target::no_interface;
 
-/// What runs on interfaces, and how many packets it met.
+/// Interfaces with their programs and packet rates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Time over which rates were measured.
@@ -86,24 +86,24 @@ impl StatusMonitor {
             netns: NetNs::current()?,
             last: Reading::default(),
         };
-        monitor.heal()?;
+        monitor.restore_abandoned()?;
         monitor.read()?;
         Ok(monitor)
     }
 
-    /// What trials left whose makers were killed is not to be seen.
-    fn heal(&self) -> Result<()> {
-        // A state that cannot be read is reported when something runs.
-        let Ok(state) = State::look(&self.control) else { return Ok(()) };
+    /// Restores programs that trials replaced whose processes were killed.
+    fn restore_abandoned(&self) -> Result<()> {
+        // A state that cannot be read is reported if a program runs.
+        let Ok(state) = State::read(&self.control) else { return Ok(()) };
         let netns = self.netns.id()?;
         for link in Netlink::open()?.links().unwrap_or_default() {
             let running = link.xdp.programs().map(|(_, id)| id);
-            state.heal(&state.slot(netns, link.ifindex), running);
+            state.restore_abandoned(&state.slot(netns, link.ifindex), running);
         }
         Ok(())
     }
 
-    /// What runs now, with rates since the last reading.
+    /// The programs that run now, with rates since the previous reading.
     pub fn read(&mut self) -> Result<Status> {
         let mut links = Netlink::open()?.links()?;
         if let Some(only) = &self.only {
@@ -114,7 +114,7 @@ impl StatusMonitor {
             }
         }
         if self.state.is_none() && links.iter().any(|one| !one.xdp.is_empty()) {
-            self.state = Some(State::look(&self.control)?);
+            self.state = Some(State::read(&self.control)?);
         }
         let found = links.iter().map(|link| Ok((link, self.attached(link)?)));
         let found = found.collect::<Result<Vec<_>>>()?;
@@ -146,7 +146,7 @@ impl StatusMonitor {
         Ok(Status { interval_s: elapsed.as_secs_f64(), interfaces: interfaces.collect() })
     }
 
-    /// The programs of an interface. One that is gone by now is left out.
+    /// The programs of an interface, without those that were detached meanwhile.
     fn attached(&self, link: &Link) -> Result<Vec<Attached>> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
         let slot = state.slot(self.netns.id()?, link.ifindex);

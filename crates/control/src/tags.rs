@@ -1,7 +1,8 @@
-//! `Tagging`: VLAN tags that the receiver took out of frames, made visible to a program.
+//! `Tagging`: makes VLAN tags that the device stripped from frames visible to a program.
 //!
-//! Rule: a program that would treat a frame of some VLAN as untagged is not attached. In order: the
-//! program asks the device; the offload is switched off while it is attached; it is refused.
+//! Rule: a program that would treat a tagged frame as untagged is not attached. Methods, in order
+//! of preference: the program queries the device; the offload is switched off while the program is
+//! attached; attaching is refused.
 
 use functions::tags::ask_device;
 use kernel::{Mode, Tags};
@@ -11,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::state::Offload;
 use crate::target::Target;
 
-/// How a program on an interface comes to see tags. A guard: dropped before [`keep`](Self::keep),
-/// an offload that it switched off is on again.
+/// How a program on an interface sees VLAN tags. A guard: if it is dropped before
+/// [`keep`](Self::keep), an offload that it switched off is switched on again.
 #[derive(Debug, Default)]
 pub struct Tagging {
     asks_device: bool,
@@ -26,10 +27,10 @@ struct Switched {
 }
 
 impl Tagging {
-    /// What a program that needs to see tags needs on this interface.
+    /// Prepares an interface for a program that depends on tags.
     ///
     /// # Errors
-    /// Tags cannot be seen there, unless that is to be ignored.
+    /// Tags cannot be seen on the interface, and `ignore` is not set.
     pub fn prepare(target: &Target, asked: Mode, ignore: bool) -> Result<Self> {
         let interface = &target.interface;
         match kernel::tags(target.ifindex, asked)? {
@@ -48,7 +49,7 @@ impl Tagging {
         }
     }
 
-    /// Changes these programs so that they see tags.
+    /// Makes these programs query the device, if that is the method.
     pub fn apply(&self, spec: &mut Spec, programs: &[&str]) -> Result<()> {
         if self.asks_device {
             ask_device(spec, programs)?;
@@ -56,14 +57,14 @@ impl Tagging {
         Ok(())
     }
 
-    /// The program is attached: an offload stays off until it is detached.
+    /// Leaves the offload off until the program, which is attached now, is detached.
     pub fn keep(mut self) {
         self.switched = None;
     }
 }
 
 impl Drop for Tagging {
-    /// Errors have nowhere to go: the next command that writes tries again.
+    /// Errors cannot be reported here; the next process that changes the state tries again.
     fn drop(&mut self) {
         if let Some(Switched { offload, interface }) = self.switched.take() {
             let _ = offload.restore(Some(&interface));

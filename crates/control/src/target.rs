@@ -1,7 +1,7 @@
-//! `Target`: an interface whose program is to change, while no other process changes anything.
+//! `Target`: an interface whose program is to change, while no other process changes the state.
 //!
-//! Rule: a program is attached through [`Target::install`] or [`Target::try_out`] alone, so it is
-//! always pinned before it runs. Not here: which program, and with which contents of its maps.
+//! Rule: programs are attached by [`Target::install`] and [`Target::try_out`] alone, so a program
+//! is always pinned before it runs. Not here: the choice of the program, and its maps' contents.
 
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use packet::Mac;
@@ -31,15 +31,15 @@ impl Default for Placement {
     }
 }
 
-/// An interface of this namespace, and the right to change what is kept of it.
+/// An interface of this namespace that may be changed under the writers' lock.
 #[derive(Debug)]
 pub struct Target {
     pub interface: String,
     pub ifindex: Ifindex,
     pub slot: Slot,
-    /// Bytes.
+    /// Largest packet, in bytes.
     pub mtu: u32,
-    /// `None` for one that has no address of six bytes.
+    /// `None` for an interface without a six-byte address.
     pub mac: Option<Mac>,
     /// Whether other interfaces change together with this one.
     pub scope: Scope,
@@ -59,7 +59,7 @@ impl Target {
         Ok(target)
     }
 
-    /// One of several interfaces that are changed under one lock.
+    /// Finds one of several interfaces that are changed under the same lock.
     pub fn with(writer: &Writer, interface: &str) -> Result<Self> {
         let mut netlink = Netlink::open()?;
         let links = netlink.links()?;
@@ -79,7 +79,7 @@ impl Target {
         })
     }
 
-    /// Attaches `program` of `object`, to be kept under `name` once the change is committed.
+    /// Attaches `program` of `object`; it is kept under `name` once the change is committed.
     pub fn install(
         &self,
         name: &str,
@@ -93,7 +93,8 @@ impl Target {
         Ok(transaction)
     }
 
-    /// The same for a time, upon the program that runs now, if any; others may write meanwhile.
+    /// Attaches `program` of `object` for the duration of a trial, above the program `before` that
+    /// runs now, if any. Other processes may change the state meanwhile.
     pub fn try_out(
         &self,
         name: &str,
@@ -130,22 +131,22 @@ impl Target {
         }
     }
 
-    /// The program that runs in this mode now.
+    /// Id of the program that runs in this mode.
     pub fn running(&self, mode: Mode) -> Result<Option<u32>> {
         Ok(Netlink::open()?.link_by_index(self.ifindex)?.xdp.id(mode))
     }
 
-    /// Frames may be larger than one buffer of a driver.
+    /// Whether frames may be larger than one buffer of a driver.
     pub fn has_large_frames(&self) -> bool {
         self.mtu > ETHERNET_MTU
     }
 
-    /// Loads programs: for this device alone when they go onto the card.
+    /// Loads programs, bound to this device if the mode or the programs require it.
     pub fn load(&self, spec: &Spec, programs: Vec<String>, mode: Mode) -> Result<Object> {
         self.load_sharing(spec, programs, mode, Vec::new())
     }
 
-    /// The same with maps that are there already, by the object's name for them.
+    /// Loads programs that reuse existing maps, each named as in the object.
     pub fn load_sharing(
         &self,
         spec: &Spec,
@@ -177,16 +178,21 @@ impl Target {
     }
 }
 
-/// Puts on the program for frames of one buffer; where the driver has larger ones and refuses it,
-/// that for several (Linux 5.18). Were both refused, the first refusal is the one to tell.
+/// Attaches the program for frames of one buffer. If `large` frames are possible and the kernel
+/// refuses it, attaches the program for frames of several buffers (Linux 5.18). If both are
+/// refused, the first error is returned.
 pub fn by_frame_size<T>(
     large: bool,
     [one, several]: [&str; 2],
-    put: impl Fn(&str) -> Result<T>,
+    attach: impl Fn(&str) -> Result<T>,
 ) -> Result<T> {
-    put(one).or_else(|refused| {
+    attach(one).or_else(|refused| {
         let by_kernel = refused.kernel().and_then(kernel::Error::errno);
-        if large && by_kernel.is_some() { put(several).map_err(|_| refused) } else { Err(refused) }
+        if large && by_kernel.is_some() {
+            attach(several).map_err(|_| refused)
+        } else {
+            Err(refused)
+        }
     })
 }
 

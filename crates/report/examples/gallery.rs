@@ -1,5 +1,5 @@
-//! Every kind of figure with made-up values, as SVG files and one page:
-//! `cargo run -p xway-report --example gallery -- FOLDER`. Look at it after each change of looks.
+//! Every kind of figure with made-up values, as SVG files and one page: `cargo run -p xway-report
+//! --example gallery -- FOLDER`. Check it after each change of the design.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .paragraph("These values are made up; this page shows only how a report looks.")
         .figure(&line, "Transactions above, attack packets below, on one time axis.")
         .section("Bars")
-        .figure(&bars, "One thing each.")
-        .figure(&grouped, "The same few things under several conditions.")
+        .figure(&bars, "One value per bar.")
+        .figure(&grouped, "The same series under several conditions.")
         .method("The client and the attacker are at the far end of the server's one link.")
         .method("The server's NAPI thread and the service share one CPU.")
         .footnote("Reference values were measured by others on other hardware.")

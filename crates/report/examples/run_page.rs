@@ -1,5 +1,5 @@
-//! The page, figures and summary of a made-up run, with everything that a run can have:
-//! `cargo run -p xway-report --example run_page -- FOLDER`. Look at it after each change of looks.
+//! The page, figures and summary of a made-up run, with everything that a run can have: `cargo run
+//! -p xway-report --example run_page -- FOLDER`. Check it after each change of the design.
 
 use std::path::Path;
 

@@ -50,9 +50,10 @@ pub struct RunNotes {
     /// What to keep in mind of single rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// Figures of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// Why there are fewer rounds than were asked for.
+    /// Why there are fewer rounds than requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
 }
@@ -60,32 +61,45 @@ pub struct RunNotes {
 /// Never a zero: it was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
+    /// Name of the arm.
     pub name: String,
+    /// Why it was not measured.
     pub reason: String,
 }
 
+/// A remark on one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
+    /// Name of the row.
     pub row: String,
+    /// Text of the remark.
     pub text: String,
 }
 
 /// What a benchmark prints with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// Name of the scenario.
     pub scenario: String,
+    /// Statistics of all rows.
     pub rows: Vec<Row>,
+    /// Ratios of pairs of rows.
     pub ratios: Vec<Ratio>,
+    /// The machine of the run.
     pub host: Host,
+    /// Method, remarks and figures.
     #[serde(flatten)]
     pub notes: RunNotes,
 }
 
-/// One thing that was measured, in `unit`.
+/// One measured quantity, in `unit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
+    /// Name of the row.
     pub name: String,
+    /// Unit of its values.
     pub unit: String,
+    /// Minimum, median and maximum of its rounds.
     #[serde(flatten)]
     pub stats: Stats,
 }
@@ -100,10 +114,15 @@ impl Row {
 /// Row `a` over row `b`, of each round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
+    /// Name of the numerator's row.
     pub a: String,
+    /// Name of the denominator's row.
     pub b: String,
+    /// Smallest quotient of a round.
     pub min: f64,
+    /// Median of the quotients.
     pub median: f64,
+    /// Largest quotient of a round.
     pub max: f64,
     /// Where the median probably lies, see [`Samples::median_interval`]; both are absent from
     /// reports of before there was one.
@@ -112,6 +131,7 @@ pub struct Ratio {
 }
 
 impl Bench {
+    /// An empty benchmark of a scenario.
     pub fn new(scenario: impl Into<String>) -> Bench {
         let scenario = scenario.into();
         Bench {
@@ -123,13 +143,13 @@ impl Bench {
         }
     }
 
-    /// One more value of row `name`, of the round behind its last. Rows keep the order in which
+    /// Adds a value to row `name`, of the round after its last one. Rows keep the order in which
     /// they first appear.
     pub fn round(&mut self, name: &str, unit: &str, value: f64) -> &mut Bench {
         self.put(None, name, unit, value)
     }
 
-    /// The same of a round with this number, counted from 1: for rows that miss some.
+    /// Adds a value of the round with this number, counted from 1: for rows that miss some.
     pub fn round_at(&mut self, number: usize, name: &str, unit: &str, value: f64) -> &mut Bench {
         self.put(Some(number), name, unit, value)
     }
@@ -149,14 +169,14 @@ impl Bench {
         self
     }
 
-    /// Takes a row away: it has too few rounds to say anything.
+    /// Removes a row that has too few rounds for a conclusion.
     pub fn remove(&mut self, name: &str) -> &mut Bench {
         self.rows.retain(|row| row.name != name);
         self
     }
 
-    /// Asks for row `a` over row `b`, of the rounds that both have. Without either row, which is
-    /// told as absent, there is no ratio.
+    /// Requests the ratio of row `a` to row `b`, of the rounds that both have. If a row is absent,
+    /// there is no ratio.
     pub fn ratio(&mut self, a: &str, b: &str) -> &mut Bench {
         self.ratios.push((a.into(), b.into()));
         self
@@ -192,6 +212,7 @@ impl Bench {
         self
     }
 
+    /// Adds a figure.
     pub fn figure(&mut self, figure: Figure) -> &mut Bench {
         self.notes.figures.push(figure);
         self
@@ -203,6 +224,7 @@ impl Bench {
         self
     }
 
+    /// Method, remarks and figures so far.
     pub fn notes(&self) -> &RunNotes {
         &self.notes
     }
@@ -217,13 +239,13 @@ impl Bench {
         &self.scenario
     }
 
-    /// The raw values, for whoever wants to compute something else from them.
+    /// The raw values, for other computations.
     pub fn rounds(&self) -> &[Rounds] {
         &self.rows
     }
 
     /// # Errors
-    /// No rows, a row in two units, a value that is no number, a ratio of unknown or unpaired
+    /// No rows, a row in two units, a value that is not a number, a ratio of unknown or unpaired
     /// rows or by zero: each names the row.
     pub fn finish(&self, host: Host) -> Result<Report, Error> {
         if let Some(fault) = &self.fault {
@@ -355,7 +377,7 @@ mod tests {
             ),
             (
                 finish(two_arms().round("native", "pps", f64::NAN)),
-                "\"native\": sample 3 is NaN, which is no measurement",
+                "\"native\": sample 3 is NaN, which is not a finite number",
             ),
         ];
         for (said, want) in table {

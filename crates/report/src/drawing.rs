@@ -9,18 +9,20 @@ use crate::figure::{Figure, Reference, Series, Shape, XAxis};
 use crate::plot::{Bars, Curves, Point};
 use crate::{Svg, row};
 
-/// A picture and what is told with it.
+/// A figure with its name and caption.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
-    /// Of its file, without the ending.
+    /// Name of its file, without the extension.
     pub name: String,
+    /// Heading of the figure.
     pub title: String,
+    /// The figure itself.
     pub picture: Svg,
 }
 
 impl Report {
-    /// Its figures; where none was asked for, bars of its main rows by unit. A figure of which
-    /// nothing was measured is left out.
+    /// The figures of a report; without any, bars of its main rows by unit. A figure without
+    /// measured rows is left out.
     pub fn drawings(&self) -> Vec<Drawing> {
         if self.notes.figures.is_empty() {
             return self.plain_drawings();

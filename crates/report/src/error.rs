@@ -9,7 +9,7 @@ pub enum Error {
     #[error("no samples: measure at least one round")]
     Empty,
     /// NaN or infinite; `index` counts from 0.
-    #[error("sample {index} is {value}, which is no measurement")]
+    #[error("sample {index} is {value}, which is not a finite number")]
     NotFinite { index: usize, value: f64 },
     /// A ratio's pair has no round in common.
     #[error("a ratio needs pairs: {a} rounds against {b}")]

@@ -9,16 +9,20 @@ use serde::{Deserialize, Serialize};
 /// One picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Of its file, without the ending.
+    /// Name of its file, without the extension.
     pub name: String,
+    /// Heading of the figure.
     pub title: String,
+    /// Line below the heading.
     pub subtitle: String,
+    /// The kind of figure, with its rows.
     pub shape: Shape,
-    /// Published values, drawn beside and said to be of other hardware.
+    /// Published values, drawn beside and labeled as other hardware.
     #[serde(default)]
     pub references: Vec<Reference>,
 }
 
+/// The kinds of figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
@@ -31,14 +35,18 @@ pub enum Shape {
 /// The x axis of curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct XAxis {
+    /// Text below the axis.
     pub label: String,
+    /// Unit of the places.
     pub unit: String,
+    /// Whether the axis has a logarithmic scale.
     pub is_logarithmic: bool,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
+    /// Name of the series.
     pub name: String,
     /// Places and their rows.
     pub points: Vec<(f64, String)>,
@@ -49,7 +57,7 @@ pub struct Series {
 pub struct Reference {
     /// The bar or curve that it is to be compared with in mind.
     pub name: String,
-    /// Places and values in the rows' unit; of bars the place says nothing.
+    /// Places and values in the rows' unit; bars ignore the place.
     pub points: Vec<(f64, f64)>,
     /// Where it was published and on what hardware.
     pub source: String,
@@ -66,6 +74,7 @@ impl Figure {
         Self::new(name, title, Shape::Curves { x, series })
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(mut self, subtitle: &str) -> Self {
         self.subtitle = subtitle.into();
         self

@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::date::utc;
 
-/// Each field is absent from the JSON when the machine does not tell.
+/// Facts about a machine; a field that the machine does not report is absent from the JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
     /// Release, as `uname -r` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Architecture, such as `x86_64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Model name of the first CPU.
@@ -27,15 +28,16 @@ pub struct Host {
     /// CPUs that are online.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
-    /// Whether the CPU says that a hypervisor is below it.
+    /// Whether the CPU reports a hypervisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_machine: Option<bool>,
-    /// Of the first CPU, when it was looked at.
+    /// Clock of the first CPU at the time of reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_mhz: Option<f64>,
     /// Frequency governor of the first CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Size of the main memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Runnable tasks on average over 1, 5 and 15 minutes.

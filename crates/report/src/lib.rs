@@ -1,9 +1,9 @@
 //! What Expressway measured, made readable: samples become statistics, tables, SVG figures and
 //! one HTML page.
 //!
-//! Rule: the same values give the same text; only [`Host::read`] looks at the machine, and it
-//! reads files only. Every text from outside is escaped where it is written. Not here: measuring
-//! (crate `bench`), printing, choosing what to show (the binary).
+//! Rule: the same values give the same text; only [`Host::read`] inspects the machine, and it reads
+//! files only. Every text from outside is escaped where it is written. Not here: measuring (crate
+//! `bench`), printing, choosing what to show (the binary).
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -6,6 +6,7 @@
 /// A unit with the prefix that suits one magnitude: divide by `factor`, then write `unit`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
+    /// The number that one unit with this prefix stands for.
     pub factor: f64,
     /// With its prefix (`Mpps`, `µs`, `k/s`), or empty.
     pub unit: String,
@@ -28,7 +29,8 @@ impl Scale {
 }
 
 impl Scale {
-    /// `value` without its unit. Whole numbers stay whole only where nothing was divided away.
+    /// `value` without its unit. Whole numbers are printed without decimals if no prefix was
+    /// applied.
     pub fn digits(&self, value: f64) -> String {
         if value == 0.0 {
             return "0".into();
@@ -42,7 +44,7 @@ impl Scale {
 }
 
 /// `value`, measured in `unit`: `1.23 Mpps`, `14.9 M`, `672 Mbit/s`, `12.3 ns`, `93 %`, `5.22x`.
-/// What is no number is a dash.
+/// A value that is not a number is a dash.
 pub fn human(value: f64, unit: &str) -> String {
     if !value.is_finite() {
         return "-".into();

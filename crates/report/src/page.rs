@@ -21,6 +21,7 @@ pub struct Page {
 }
 
 impl Page {
+    /// An empty page.
     pub fn new(title: impl Into<String>) -> Page {
         Page {
             title: title.into(),
@@ -43,6 +44,7 @@ impl Page {
         self.push("<h2>", heading, "</h2>\n")
     }
 
+    /// Adds a paragraph of text.
     pub fn paragraph(&mut self, text: &str) -> &mut Page {
         self.push("<p>", text, "</p>\n")
     }
@@ -66,6 +68,7 @@ impl Page {
         self.push("<figcaption>", caption, "</figcaption></figure>\n")
     }
 
+    /// Adds a table.
     pub fn table(&mut self, table: &Table) -> &mut Page {
         self.body.push_str(&table.to_html());
         self
@@ -85,19 +88,21 @@ impl Page {
         self
     }
 
+    /// Adds a line in small letters.
     pub fn footnote(&mut self, text: &str) -> &mut Page {
         self.footnotes.push(text.into());
         self
     }
 
-    /// Data to look at or copy, folded away under `name`. What cannot be written as JSON (a map
-    /// whose keys are no text) is shown as the reason why.
+    /// Data as JSON, folded under `name`. For data that JSON cannot represent (a map whose keys are
+    /// not text) the reason is shown.
     pub fn raw(&mut self, name: &str, data: &impl Serialize) -> &mut Page {
         let json = serde_json::to_string_pretty(data).unwrap_or_else(|fault| fault.to_string());
         self.raw.push((name.into(), text::json(&json).into_owned()));
         self
     }
 
+    /// The whole page as HTML.
     pub fn to_html(&self) -> String {
         let title = markup(&self.title);
         let mut html = format!("{HEAD}<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n");

@@ -11,8 +11,11 @@ use crate::samples::Samples;
 /// Every value of one row, in the order of measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rounds {
+    /// Name of the row.
     pub name: String,
+    /// Unit of its values.
     pub unit: String,
+    /// Values in the order of the rounds.
     pub values: Vec<f64>,
     /// The round of each value, counted from 1 and rising; empty when there is one of each from
     /// the first on.
@@ -25,7 +28,7 @@ impl Rounds {
         Rounds { name: name.into(), unit: unit.into(), values: vec![], numbers: vec![] }
     }
 
-    /// The round behind the last that has a value.
+    /// The round after the last one that has a value.
     pub(crate) fn next(&self) -> usize {
         self.numbers.last().copied().unwrap_or(self.values.len()) + 1
     }

@@ -1,4 +1,4 @@
-//! What the names of rows say: `xdp-native` is an arm, `lost/xdp-native` a further value of its
+//! The parts of the names of rows: `xdp-native` is an arm, `lost/xdp-native` a further value of its
 //! turn, `xdp-native@1000000` what it gave at one place of a curve.
 //!
 //! Rule: only arms, at whatever place, are compared with each other. Not here: values.

@@ -1,7 +1,7 @@
 //! Tables of a benchmark's rows and ratios.
 //!
-//! Rule: every number has its unit beside it; a rate of packets is also told as the time that
-//! one packet takes, because costs add up and rates do not.
+//! Rule: every number has its unit beside it; a rate of packets is also shown as the time per
+//! packet, because costs add up and rates do not.
 
 use crate::bench::{Ratio, Report, Row};
 use crate::figure::{Series, Shape, XAxis};
@@ -34,7 +34,7 @@ impl Report {
         table
     }
 
-    /// The ratios with their intervals, or nothing when none was asked for.
+    /// The ratios with their intervals, or nothing if there are none.
     pub fn ratio_table(&self) -> Option<Table> {
         if self.ratios.is_empty() {
             return None;
@@ -107,7 +107,7 @@ mod tests {
     use crate::{Bench, Figure, Host};
 
     #[test]
-    fn a_rate_of_packets_is_also_told_as_time() {
+    fn a_rate_of_packets_is_also_shown_as_time() {
         let mut bench = Bench::new("drop");
         bench.round("native", "Mpps", 4.0).round("none", "pps", 0.0).round("lost", "%", 3.0);
         let text = bench.finish(Host::default()).unwrap().table().to_string();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_told_by_place() {
+    fn curves_are_shown_by_place() {
         let mut bench = Bench::new("cpu");
         bench.round("a@1", "%", 50.0).round("a@2", "%", 20.0).round("b@1", "%", 9.0);
         let x = XAxis { label: "load".into(), unit: "pps".into(), is_logarithmic: false };

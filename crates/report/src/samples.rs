@@ -1,4 +1,4 @@
-//! A set of rounds of one measurement, and what can honestly be said of it.
+//! The rounds of one measurement, and their statistics.
 //!
 //! Rule: a [`Samples`] is never empty and every value is finite, so its statistics always exist.
 //! Comparisons are made round by round, because a machine drifts between rounds. Not here: units
@@ -20,16 +20,22 @@ pub struct Samples {
 /// The three numbers that every result is given as. `rounds` is how many values they stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
+    /// Smallest value.
     pub min: f64,
+    /// Median of the values.
     pub median: f64,
+    /// Largest value.
     pub max: f64,
+    /// Number of values.
     pub rounds: usize,
 }
 
 /// Where the true median probably lies, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
+    /// Lower end of the interval.
     pub low: f64,
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -52,6 +58,7 @@ impl Samples {
         &self.values
     }
 
+    /// Minimum, median, maximum and number of rounds.
     pub fn stats(&self) -> Stats {
         let sorted = sorted(&self.values);
         Stats {
@@ -89,13 +96,13 @@ impl Samples {
         middle_part(medians.collect(), confidence)
     }
 
-    /// The same as every result tells it: at 95 %, and the same rounds give the same interval.
+    /// The interval that every result reports: at 95 %, and the same rounds give the same interval.
     pub fn confident(&self) -> Interval {
         self.median_interval(CONFIDENCE, SEED)
     }
 
     /// Where the median of this over the median of `base` probably lies: as
-    /// [`Samples::median_interval`], but of sets whose rounds are no pairs. `None` when a median
+    /// [`Samples::median_interval`], but of sets whose rounds are not pairs. `None` when a median
     /// of `base` may be zero.
     pub fn quotient_interval(
         &self,
@@ -134,12 +141,13 @@ impl Samples {
 }
 
 impl Interval {
+    /// Whether a value is in the interval.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
 
-/// Of a ratio.
+/// Displays the interval of a ratio.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", human(self.low, "x"), human(self.high, "x"))
@@ -153,9 +161,9 @@ impl Stats {
     }
 }
 
-/// Of intervals that are told.
+/// Confidence of reported intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
-/// Of their draws.
+/// Seed of their resampling.
 pub(crate) const SEED: u64 = 1;
 /// How many sets the bootstrap draws; the ends of a 95 % interval then rest on 25 sets each.
 pub const RESAMPLES: usize = 1000;
@@ -225,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_measurement_is_refused() {
+    fn values_that_are_not_finite_are_refused() {
         assert_eq!(Samples::new([]), Err(Error::Empty));
         let infinite = Error::NotFinite { index: 1, value: f64::INFINITY };
         assert_eq!(Samples::new([1.0, f64::INFINITY]), Err(infinite));

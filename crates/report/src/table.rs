@@ -42,6 +42,7 @@ impl Column {
 }
 
 impl Table {
+    /// A table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
         Table { columns: columns.into_iter().collect(), rows: Vec::new() }
     }

@@ -24,7 +24,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !is_layout(c))
 }
 
-/// The same for output that contains its own colours: [`COLOURS`] are kept.
+/// Escapes output that contains its own colors: [`COLOURS`] are kept.
 pub fn coloured(text: &str) -> Cow<'_, str> {
     if !text.contains(ESCAPE) {
         return lines(text);

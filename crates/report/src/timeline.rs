@@ -20,7 +20,9 @@ use crate::plot::{Chart, Panel, Phase, Svg, Tone};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
+    /// Heading of the figure.
     pub title: String,
+    /// Line below the heading.
     pub subtitle: String,
     phases: Vec<Phase>,
     samples: Vec<Sample>,
@@ -33,7 +35,9 @@ pub struct Sample {
     pub t: f64,
     /// Transactions a second.
     pub tps: f64,
+    /// Packets per second that were sent.
     pub offered_pps: f64,
+    /// Packets per second that were dropped.
     pub dropped_pps: f64,
 }
 
@@ -46,6 +50,7 @@ struct Means {
 }
 
 impl Timeline {
+    /// A timeline without samples.
     pub fn new(title: impl Into<String>, subtitle: impl Into<String>) -> Timeline {
         Timeline { title: title.into(), subtitle: subtitle.into(), ..Timeline::default() }
     }
@@ -56,11 +61,13 @@ impl Timeline {
         self
     }
 
+    /// Adds a sample.
     pub fn sample(&mut self, sample: Sample) -> &mut Timeline {
         self.samples.push(sample);
         self
     }
 
+    /// All samples so far.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }

@@ -1,5 +1,5 @@
-//! Every figure, read back as XML: well formed, whole and finite whatever goes in, and looking
-//! as it did when somebody last looked (`snapshots/`; `INSTA_UPDATE=always` accepts new looks).
+//! Every figure, read back as XML: well formed, whole and finite whatever goes in, and identical to
+//! the approved snapshots (`snapshots/`; `INSTA_UPDATE=always` approves new ones).
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -29,7 +29,7 @@ fn widths(figure: &Svg, class: &str) -> Vec<f64> {
     marks.map(|node| node.attribute("width").unwrap().parse().unwrap()).collect()
 }
 
-/// Fails on markup that is broken, or a coordinate that is no number or off the card.
+/// Fails on markup that is broken, or a coordinate that is not a number or outside the card.
 fn check(figure: &Svg) {
     let document = roxmltree::Document::parse(figure.as_str()).unwrap();
     let view = document.root_element().attribute("viewBox").unwrap();
@@ -135,7 +135,7 @@ fn a_published_line_does_not_squash_ours() {
 }
 
 #[test]
-fn what_is_no_number_is_not_measured() {
+fn a_value_that_is_not_a_number_is_not_measured() {
     let mut bars = Bars::new("t", "ns");
     bars.bar("nan", stats(1.0, f64::NAN, 2.0)).bar("endless", Stats::single(f64::INFINITY));
     let texts = texts(&bars.to_svg());

@@ -7,7 +7,7 @@ mod made_up;
 
 use report::{Bench, Figure, Host, Run};
 
-/// What the figure of this name says, in the order in which it is drawn.
+/// The texts of the figure of this name, in the order in which it is drawn.
 fn texts(run: &Run, figure: &str) -> Vec<String> {
     let figures = run.figures();
     let (_, svg) = figures.iter().find(|(name, _)| name == figure).unwrap();
@@ -54,7 +54,7 @@ fn curves_tell_what_is_published_marked_and_not_here() {
 }
 
 #[test]
-fn an_arm_that_failed_on_the_way_keeps_its_bar_and_says_so() {
+fn an_arm_that_failed_in_a_later_round_keeps_its_bar_with_a_mark() {
     let mut bench = Bench::new("drop");
     bench.round("a", "pps", 1e6).round("b", "pps", 2e6).round("a", "pps", 1e6);
     bench.absent("b", "in round 2: the hook is gone");

@@ -1,7 +1,7 @@
 //! Faults: what stopped a program at run time, with instruction and source line.
 //!
-//! Rule: a fault is the program's error and says where it happened; it never stands for a broken
-//! invariant of this crate (those assert). Programs that the kernel accepts raise none.
+//! Rule: a fault is the program's error, with the place where it happened; it never stands for a
+//! broken invariant of this crate (those assert). Programs that the kernel accepts raise none.
 
 use std::fmt;
 
@@ -28,10 +28,10 @@ pub enum Cause {
     /// An instruction that can be loaded but must not be executed.
     #[error(transparent)]
     Trap(Trap),
-    /// A call through a register whose value is no function.
+    /// A call through a register whose value is not a function.
     #[error("{address:#x} is not a function")]
     CallTarget { address: u64 },
-    /// A callback to a value that is no function.
+    /// A callback to a value that is not a function.
     #[error("calls back {address:#x}, which is not a function")]
     CallbackTarget { address: u64 },
     /// A tail call while a callback runs.
@@ -52,6 +52,9 @@ pub enum Cause {
     /// A place that the compiler considers unreachable.
     #[error("__bpf_trap: an uninitialized variable or a missing return")]
     Unreachable,
+    /// A map whose keys cannot be lent to a callback.
+    #[error("a key of {len} bytes is too long for a callback")]
+    KeyTooLong { len: usize },
     /// The limit of objects that are lent to a program.
     #[error("too many objects are lent to the program")]
     TooManyObjects,

@@ -1,9 +1,9 @@
-//! Runs unmodified BPF objects in user space: machine, maps, helpers, and a world that is given.
+//! Runs unmodified BPF objects in user space: machine, maps, helpers, and a given environment.
 //!
-//! Rule: whatever bytes a program has and whatever it does, the host process is safe; a bad
+//! Rule: whatever bytes a program has and whatever it does, the host process is safe; an invalid
 //! access is a [`Fault`] that names the instruction. The same inputs give the same outputs: no
-//! clock, random number, interface or route is taken from the system it runs on.
-//! Not here: system calls, captures (`pcap`), the command line. `unsafe` is in `memory` alone.
+//! clock, random number, interface or route is taken from the host.
+//! Not here: system calls, captures (`pcap`), the command line. Only `memory` has `unsafe` code.
 #![deny(unsafe_code)]
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Helpers without a kernel: time that is told, text that is kept, objects and locks that end.
+//! Tests of helpers without a kernel: given time, printed text, objects and locks.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::path::Path;
@@ -108,13 +108,13 @@ fn lists_and_trees_outlive_runs_and_workers() {
 }
 
 #[test]
-fn what_no_verifier_lets_pass_is_a_fault_in_words_and_leaves_nothing_behind() {
+fn programs_that_the_verifier_refuses_fault_and_leave_nothing() {
     let table = [
         ("lasting_leaked", "an allocated object is not dropped"),
         ("lasting_dropped_twice", "is not owned by the program"),
         ("lasting_still_locked", "is still locked"),
-        ("lasting_unlocked", "that lock is not held"),
-        ("lasting_no_lock", "no such field of a value or an object"),
+        ("lasting_unlocked", "the lock is not held"),
+        ("lasting_no_lock", "not a special field of a value or an object"),
         ("lasting_preempted", "a section with preemption, interrupts or RCU held is not left"),
         ("lasting_beyond", "kernel object"),
     ];

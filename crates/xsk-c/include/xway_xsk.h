@@ -1,11 +1,11 @@
 /*
  * AF_XDP sockets: packets between an interface's queue and this process, past the stack.
  *
- * Functions answer 0 or a count, or a negative number of enum xway_xsk_error; xway_xsk_error()
- * then says what is wrong and what to do about it. A handle that is closed, or of another kind, or
- * used by two threads at once is an error, as is a NULL. What cannot be checked is the caller's
- * promise: memory that a pointer names is as large as was said, and nobody else changes it during
- * the call.
+ * Functions return 0 or a count, or a negative number of enum xway_xsk_error; xway_xsk_error()
+ * then returns a message with the reason and the remedy. A handle that is closed or of another
+ * kind, or that two threads use at the same time, is an error, as is a NULL. The caller must
+ * guarantee what cannot be checked: memory that a pointer names has the stated size, and nothing
+ * changes it during the call.
  *
  * Written by `cargo xtask header`; change the Rust side. See xway_xsk(3).
  */

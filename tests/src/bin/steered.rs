@@ -1,8 +1,8 @@
 //! `steered INTERFACE QUEUE [RULE…]`: a process with a steered socket, for tests of what happens
 //! to it.
 //!
-//! Says `ready SLOT` or `error TEXT`; answers each line with the packets that its socket was given;
-//! ends with its input.
+//! Prints `ready SLOT` or `error TEXT`; answers each line with the packets that its socket was
+//! given; ends with its input.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a tool for tests")]
 #![allow(clippy::print_stdout)]

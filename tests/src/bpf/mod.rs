@@ -1,5 +1,5 @@
 //! What the conformance tests of the BPF programs share: packets of any shape, and a program that
-//! says verdict, reason and packet.
+//! returns verdict, reason and packet.
 
 pub mod model;
 pub mod packet;
@@ -13,7 +13,7 @@ use vm::{Options, VmRuntime};
 /// What the cases run on. A story is written once, `fn story<R: Arm>()`, and `stories!` makes it a
 /// test of each arm; those of `engine` need no root.
 pub trait Arm: Runtime + Sized {
-    /// `only`: the one program to load; else those that load by themselves.
+    /// `only`: the one program to load; else those that are loaded by default.
     fn start(only: Option<&str>) -> Self;
 }
 
@@ -44,7 +44,7 @@ macro_rules! stories {
     };
 }
 
-/// A loaded program whose counters tell why it decided.
+/// A loaded program whose counters show why it decided.
 #[derive(Debug)]
 pub struct Judge<R = KernelRuntime> {
     runtime: R,
@@ -72,7 +72,7 @@ impl<R: Arm> Judge<R> {
         Self::on(R::start(None), spec, program)
     }
 
-    /// A program that is not loaded by itself.
+    /// A program that is not loaded by default.
     pub fn load_only(spec: &Spec, program: &'static str) -> Self {
         Self::on(R::start(Some(program)), spec, program)
     }

@@ -1,5 +1,5 @@
-//! What drop should say, written a second time from the words of `drop.abi.h` and `parse.h`: slow,
-//! on slices, rule by rule. The program is held to it on random packets.
+//! The verdicts that drop should return, written a second time from the words of `drop.abi.h` and
+//! `parse.h`: slow, on slices, rule by rule. The program is compared with it on random packets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -101,7 +101,7 @@ fn ipv6(packet: &[u8]) -> Result<Flow, Reason> {
     Ok(of(Ipv6Addr::from(to).into(), chain(packet)))
 }
 
-/// Extension headers. A length of zero before hop-by-hop options says nothing.
+/// Skips extension headers. A length of zero before hop-by-hop options is ignored.
 fn chain(packet: &[u8]) -> Result<(u8, bool, &[u8]), Reason> {
     let end = match (word(packet, 4)?, packet[6]) {
         (0, 0) => packet.len(),
@@ -127,7 +127,7 @@ fn chain(packet: &[u8]) -> Result<(u8, bool, &[u8]), Reason> {
     Ok((protocol, later, inner))
 }
 
-/// The destination port, or what becomes of the packet if no rule without a port matches.
+/// The destination port, or the reason for the packet if no rule without a port matches.
 fn port(protocol: u8, later: bool, inner: &[u8]) -> Result<u16, Reason> {
     match (IpProtocol(protocol).has_ports(), later) {
         (false, _) => Err(Reason::NoRule),

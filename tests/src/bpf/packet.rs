@@ -73,7 +73,7 @@ impl V4 {
     }
 }
 
-/// An IPv6 header; `next` is that of the first header behind it.
+/// An IPv6 header; `next` is the protocol of the first header after it.
 pub fn v6(to: &str, next: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0];
     packet.extend((payload.len() as u16).to_be_bytes());
@@ -84,7 +84,7 @@ pub fn v6(to: &str, next: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// An extension header of `kind` whose length byte says `length`, and what follows it.
+/// An extension header of `kind` with the length byte `length`, and what follows it.
 pub fn extension(kind: u8, next: u8, length: u8, payload: &[u8]) -> Vec<u8> {
     let bytes =
         if kind == AH { (usize::from(length) + 2) * 4 } else { (usize::from(length) + 1) * 8 };
@@ -126,4 +126,16 @@ pub fn tcp(port: u16) -> Vec<u8> {
 fn transport(port: u16) -> Vec<u8> {
     let [high, low] = port.to_be_bytes();
     vec![0x30, 0x39, high, low]
+}
+
+/// Frames without padding that are judged at every length: plain, with tags and options, and with
+/// IPv6 extension headers; all are UDP to port 1234 of 10.1.0.2 or 2001:db8::2.
+pub fn frames_to_cut() -> [Vec<u8>; 3] {
+    let options = V4 { options: 8, ..V4::new("10.1.0.2", UDP) };
+    let extended = extension(0, DESTINATION, 2, &extensions(3, UDP, &udp(1234)));
+    [
+        unpadded(&[], IPV4, &V4::new("10.1.0.2", UDP).wrap(&udp(1234))),
+        unpadded(&[QINQ, VLAN], IPV4, &options.wrap(&udp(1234))),
+        unpadded(&[VLAN], IPV6, &v6("2001:db8::2", 0, &extended)),
+    ]
 }

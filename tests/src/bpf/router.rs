@@ -35,7 +35,7 @@ pub enum Change {
     NotForwarding,
 }
 
-/// A router that a program can be put on.
+/// A router that a program can be attached to.
 pub trait Routed: Arm {
     type Site: std::fmt::Debug;
     fn build(spec: &Spec, changes: &[Change]) -> (Self::Site, Judge<Self>, [u32; 2]);
@@ -122,7 +122,7 @@ impl Routed for KernelRuntime {
         site.net.b.run(|| judge.judge(packet, at)).unwrap()
     }
 
-    /// Devices are looked up in the namespace of whoever fills the map.
+    /// Devices are looked up in the namespace of the thread that fills the map.
     fn update(site: &Real, judge: &Judge, config: &Config, egress: &[u32]) {
         for judge in [judge, &site.attached] {
             site.net.b.run(|| fill(judge, config, egress)).unwrap();

@@ -1,4 +1,4 @@
-//! A case on either arm: what the packets became, and what is in the maps afterwards.
+//! A case on either arm: the packets and the contents of the maps afterwards.
 //!
 //! Rule: the kernel runs on one processor, the one whose number the engine is given.
 
@@ -11,6 +11,7 @@ use spec::{Input, MapDef, MapKind, Program, Spec};
 use vm::world::{Interface, World};
 use vm::{Machine, Options};
 
+use super::maps::padding_cleared;
 use super::touch::{Answer, Touch};
 
 /// All that a run of a case shows.
@@ -22,7 +23,7 @@ pub struct Seen {
     pub made: Vec<String>,
 }
 
-/// What became of one packet.
+/// The result for one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     pub code: u32,
@@ -32,7 +33,7 @@ pub struct Ran {
     pub answers: Vec<Answer>,
 }
 
-/// What is in a map; sorted where the order says nothing.
+/// The contents of a map; sorted where the order has no meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     pub map: String,
@@ -105,7 +106,7 @@ impl Arms {
         Self { cpu: cpu as u32, cpus, target: None }
     }
 
-    /// The same for objects whose field accesses are to be made for these types.
+    /// Relocates field accesses for these types.
     #[must_use]
     pub fn with_types(self, target: Btf) -> Self {
         Self { target: Some(target), ..self }
@@ -159,7 +160,7 @@ impl Arms {
         Ok(Listing::new(&program, &Plain).labels(true).to_string())
     }
 
-    /// `like`: what the kernel's arm showed, whose maps are looked at.
+    /// `like`: the result of the kernel's arm, whose maps are compared.
     pub fn engine(&self, job: &Job<'_>, like: &Seen) -> Result<Seen, Failure> {
         let programs = Some(vec![job.program.to_owned()]);
         let target = self.target.clone();
@@ -265,13 +266,4 @@ fn drained(
 fn contents(def: &MapDef, elements: Elements) -> Contents {
     let cleared = |(key, value)| (key, padding_cleared(def, value));
     Contents { map: def.name.clone(), elements: elements.into_iter().map(cleared).collect() }
-}
-
-/// What fills up a processor's value to eight bytes is nobody's.
-pub fn padding_cleared(def: &MapDef, mut value: Vec<u8>) -> Vec<u8> {
-    if def.kind.is_per_cpu() {
-        let (size, stride) = (def.value_size as usize, def.value_size.next_multiple_of(8) as usize);
-        value.chunks_mut(stride).for_each(|value| value[size..].fill(0));
-    }
-    value
 }

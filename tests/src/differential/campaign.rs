@@ -49,7 +49,7 @@ impl Report {
         self.tally.add(&case.spec);
     }
 
-    /// Of a hundred cases, how many the kernel's verifier accepted.
+    /// Percentage of cases that the kernel's verifier accepted.
     pub fn acceptance(&self) -> f64 {
         100.0 * (self.cases - self.refused) as f64 / self.cases.max(1) as f64
     }

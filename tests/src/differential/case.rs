@@ -29,7 +29,7 @@ impl Case {
         Self::without(seed, &BTreeSet::new())
     }
 
-    /// The same without some of its actions.
+    /// The case of a seed without some of its actions.
     pub fn without(seed: u64, skipped: &BTreeSet<u64>) -> Self {
         let cpus = sys::cpu::possible().unwrap();
         let mut rng = Rng::new(seed);

@@ -1,4 +1,4 @@
-//! Both arms on one case, and the first thing that differs, in words.
+//! Both arms on one case, and a description of the first difference.
 
 use super::arms::{Arms, Failure, Fill, Job, Ran, Seen};
 use super::case::Case;

@@ -47,7 +47,7 @@ impl Maps {
         random.filter(|map| kinds.contains(&self.defs[*map].kind)).collect()
     }
 
-    /// Whether values stay where they are as long as the map lives.
+    /// Whether the addresses of values are fixed for the life of the map.
     pub fn is_array(&self, map: usize) -> bool {
         matches!(self.kind(map), MapKind::ARRAY | MapKind::PERCPU_ARRAY)
     }
@@ -202,3 +202,12 @@ pub const WORDS: [usize; 14] = [0, 1, 2, 3, 2, 4, 0, 0, 0, 0, 0, 0, 0, 2];
 const NO_PREALLOC: u32 = 1;
 const ZERO_SEED: u32 = 1 << 6;
 const RDONLY_PROG: u32 = 1 << 7;
+
+/// A map's value in which the padding between the processors' parts, which has no contents, is 0.
+pub fn padding_cleared(def: &MapDef, mut value: Vec<u8>) -> Vec<u8> {
+    if def.kind.is_per_cpu() {
+        let (size, stride) = (def.value_size as usize, def.value_size.next_multiple_of(8) as usize);
+        value.chunks_mut(stride).for_each(|value| value[size..].fill(0));
+    }
+    value
+}

@@ -3,7 +3,7 @@
 //! A seed gives a [`Case`]: an object with one to three programs and several maps, and packets.
 //! Both arms run it, and verdicts, bytes, metadata and the maps' contents must agree; the first
 //! difference is made small and listed. Rule: nothing in a case depends on addresses, clocks,
-//! orders that are not promised or memory that nobody wrote, so every difference is a mistake.
+//! unspecified orders or uninitialized memory, so every difference is a defect.
 //! Not here: programs written by hand, or by others (`tests/vm_objects.rs`).
 
 mod arms;

@@ -51,7 +51,7 @@ impl Rng {
         }
     }
 
-    /// The same for an immediate.
+    /// A value for an immediate.
     pub fn immediate(&mut self) -> i32 {
         self.number() as i32
     }

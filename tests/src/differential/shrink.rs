@@ -1,8 +1,8 @@
-//! Makes a case smaller while something stays true of it.
+//! Makes a case smaller while a condition continues to hold.
 //!
-//! Rule: actions are left out and the programs written anew, so that a small case keeps the
-//! promise of all cases. Leaving out single instructions would not: what then reads memory that
-//! nobody wrote differs for no mistake of anybody's.
+//! Rule: actions are left out and the programs written again, so that a small case keeps the
+//! guarantees of all cases. Leaving out single instructions would not: a program that then reads
+//! uninitialized memory differs without a defect.
 
 use std::collections::BTreeSet;
 

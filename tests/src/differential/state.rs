@@ -10,12 +10,12 @@ use spec::asm::Reg;
 pub enum Kind {
     Unset,
     Scalar,
-    /// Into the packet or its metadata, with so many bytes behind it.
+    /// Into the packet or its metadata, with the number of bytes after it.
     Packet {
         len: u16,
     },
-    /// Into a value of a map, with so many bytes behind it and the offset modulo eight, if that
-    /// is known.
+    /// Into a value of a map, with the number of bytes after it and the offset modulo eight, if
+    /// that is known.
     Value {
         map: usize,
         len: u16,
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Bytes that may be read and written behind it.
+    /// Bytes that may be read and written after it.
     pub fn len(self) -> u16 {
         match self {
             Self::Unset | Self::Scalar => 0,
@@ -73,9 +73,9 @@ pub const SPILLS: usize = 3;
 pub struct State {
     registers: [Kind; REGISTERS],
     spills: [Kind; SPILLS],
-    /// Registers that nobody may write: the context, counters of loops.
+    /// Registers that must not be written: the context, counters of loops.
     held: u16,
-    /// Registers that must stay what they are: they come around a loop.
+    /// Registers that must not change, because they are live across a loop.
     fixed: u16,
 }
 
@@ -113,7 +113,7 @@ impl State {
         self.held &= !(1 << reg.number());
     }
 
-    /// Registers that hold what `wanted` says.
+    /// Registers whose kind satisfies `wanted`.
     pub fn all(&self, wanted: impl Fn(Kind) -> bool) -> Vec<Reg> {
         Reg::ALL[..REGISTERS].iter().copied().filter(|reg| wanted(self.kind(*reg))).collect()
     }

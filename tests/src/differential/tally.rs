@@ -13,7 +13,7 @@ pub struct Tally {
     pub operations: BTreeMap<String, u64>,
     pub helpers: BTreeMap<&'static str, u64>,
     pub maps: BTreeMap<&'static str, u64>,
-    /// What the verifier said, how often, and the first seed of which it did.
+    /// Messages of the verifier, with their number and the first seed.
     pub refusals: BTreeMap<String, (u64, u64)>,
 }
 

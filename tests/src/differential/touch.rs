@@ -2,8 +2,7 @@
 
 use spec::{Expect, MapDef, MapKind, Spec};
 
-use super::arms::padding_cleared;
-use super::maps::{KEYED, PROGRAMS};
+use super::maps::{KEYED, PROGRAMS, padding_cleared};
 use super::rng::Rng;
 
 /// One operation of user space.

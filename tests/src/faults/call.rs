@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_apart_by_their_arguments() {
+    fn calls_are_distinguished_by_their_arguments() {
         let at = |index: usize, value: u64| {
             let mut args = [0; 6];
             args[index] = value;

@@ -218,7 +218,7 @@ impl Trial {
         self.undo(trace, is_new).map(|_| ())
     }
 
-    /// The data path runs the old or the new state by itself.
+    /// The data path alone runs the old or the new state.
     fn judge_path(&self, trace: &Trace, outcome: &mut Outcome) {
         let mut path = Vec::new();
         let known = settled(|| {

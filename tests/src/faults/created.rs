@@ -120,7 +120,7 @@ fn object_id(thread: i32, kind: Kind, descriptor: i64) -> Option<u32> {
 }
 
 /// The path as the thread sees it, unless it exists already. Names below a bpffs are pins, which
-/// the scene compares by itself.
+/// the scene compares.
 fn new_path(thread: i32, folder: i32, address: u64) -> Option<Begun> {
     let name = memory::text(thread, address)?;
     let base = match folder {

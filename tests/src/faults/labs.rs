@@ -12,7 +12,7 @@ pub fn describe(labs: &BTreeSet<String>) -> Vec<String> {
     labs.iter().flat_map(|id| of_lab(id)).collect()
 }
 
-/// Removes what is left of a lab, whatever its record says.
+/// Removes the rest of a lab, independent of its record.
 pub fn remove(id: &str) {
     if let Ok(lab) = Lab::open(id) {
         let _ = lab.remove();

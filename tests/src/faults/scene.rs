@@ -159,9 +159,9 @@ impl Scene {
                 return Err(format!("`{words}` ended with {}: {said}", answer.code));
             }
             if words.starts_with(&["lab", "up"]) {
-                let told: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
+                let output: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
                 self.labs.clear();
-                self.labs.extend(told["id"].as_str().map(str::to_owned));
+                self.labs.extend(output["id"].as_str().map(str::to_owned));
             }
         }
         Ok(())
@@ -177,7 +177,7 @@ impl Scene {
         }
     }
 
-    /// Behind the gate of the tracer.
+    /// A command that starts after the tracer's gate.
     fn gated(&self, words: &[&str]) -> Command {
         let words = self.placed(words);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -210,7 +210,7 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // Errors have nowhere to go; what stays was reported as a finding.
+        // A destructor cannot report errors; what remains was reported as a finding.
         self.labs.iter().for_each(|id| labs::remove(id));
         let _ = fs::remove_dir_all(&self.files);
     }

@@ -1,4 +1,4 @@
-//! What a command could leave behind on a host, as lines of text that can be compared.
+//! The state that a command could leave on a host, as lines of text that can be compared.
 //!
 //! Rule: numbers that every new object changes (program numbers, generations) are replaced; all
 //! else must be equal before and after.

@@ -68,8 +68,8 @@ pub struct Trace {
     pub stderr: String,
 }
 
-/// Runs `command`, whose program is a shell behind [`GATE`], to its end. Its output is kept in
-/// files in `folder`.
+/// Runs `command`, whose program is a shell that waits at [`GATE`], to its end. Its output is kept
+/// in files in `folder`.
 pub fn run(
     mut command: Command,
     point: Option<Point>,
@@ -184,7 +184,7 @@ impl Tracer {
                 other => other?,
             };
             match self.step(status) {
-                // A thread that was killed meanwhile cannot be asked or resumed.
+                // A thread that was killed meanwhile cannot be inspected or resumed.
                 Err(Errno::ESRCH) | Ok(()) => {}
                 Err(error) => return Err(error),
             }

@@ -11,7 +11,7 @@ use vm::{Machine, Options, Worker, World};
 
 use super::act::filter;
 
-/// Of the hashes of limits.
+/// Seed of the hashes of limits.
 pub const SEED: u64 = 0x5eed_0007;
 
 /// The engine with a clock of its own.
@@ -25,7 +25,7 @@ pub struct Engine {
 impl Engine {
     pub fn new(actions: &[Action]) -> (Self, CompiledActions) {
         let (spec, acts) = filter(actions, Sizes::default());
-        // Time stands still but for what tests say: a nanosecond is the least.
+        // Time advances only when tests set it: a nanosecond is the minimum.
         let clock = Clock { step_ns: 1, ..Clock::default() };
         let world = World { clock, ..World::default() };
         let machine = Machine::load(&spec, &Options { world, ..Options::default() }).unwrap();

@@ -27,7 +27,7 @@ pub fn alone() -> impl Iterator<Item = (String, File)> {
 
 /// A file of up to `most` rules, and its text.
 pub fn random(random: &mut Random, most: u64) -> (String, File) {
-    // Some files have few kinds of actions, and so many rules of one kind.
+    // Some files have few kinds of actions, and therefore many rules of one kind.
     let kinds = 1 + random.below(ACTIONS.len() as u64);
     let first = random.below(ACTIONS.len() as u64);
     let count = 1 + random.below(most);

@@ -1,4 +1,4 @@
-//! A host under `xway filter`, and what its rules are said to count.
+//! A host with `xway filter`, and the counts that it reports for its rules.
 
 pub mod act;
 pub mod engine;
@@ -21,7 +21,7 @@ pub fn file(stage: &Stage, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Puts rules in force.
+/// Loads rules.
 #[track_caller]
 pub fn load(stage: &Stage, rules: &[&str]) -> Value {
     let rules: Vec<_> = rules.iter().map(|rule| format!("'{rule}'")).collect();
@@ -55,7 +55,7 @@ pub fn show(stage: &Stage) -> Value {
     stage.json(&["filter", "show", "eth0", "--interval", "1ms"])
 }
 
-/// Rules in force: name and packets.
+/// Active rules: name and packets.
 pub fn rules(shown: &Value) -> Vec<(String, u64)> {
     let rules = shown["rules"].as_array().unwrap().iter();
     let text = |rule: &Value| rule["name"].as_str().unwrap().to_owned();
@@ -83,7 +83,7 @@ pub fn fragment(stage: &Stage, port: u16, packet: u8, offset: u8) -> Vec<u8> {
     frame
 }
 
-/// What is shown once so many packets were counted.
+/// The output once the given number of packets was counted.
 #[track_caller]
 pub fn counted(stage: &Stage, packets: u64) -> Value {
     let mut last = Value::Null;

@@ -19,7 +19,7 @@ impl Random {
     }
 }
 
-/// Rules of many kinds; one in ten goes on.
+/// Rules of many kinds; one in ten does not decide.
 pub fn rules(random: &mut Random, count: usize) -> Ruleset {
     let scope = Scope::default();
     let rules = (0..count).map(|number| {

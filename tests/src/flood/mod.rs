@@ -1,7 +1,7 @@
-//! Programs that mark the number of each frame they see, and what became of all numbers.
+//! Programs that mark the number of each frame they see, and the outcome of all numbers.
 //!
-//! Frames are IPv4 without options over Ethernet with UDP to [`PORT`]; the number is in front of
-//! the payload, eight bytes, big-endian.
+//! Frames are IPv4 without options over Ethernet with UDP to [`PORT`]; the number is at the start
+//! of the payload, eight bytes, big-endian.
 
 pub mod traffic;
 
@@ -18,14 +18,14 @@ use traffic::{MOST, PORT};
 /// Until something that surely comes has come, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The programs `first`, `second` (XDP) and `stack` (behind it), over one array of marks.
+/// The programs `first`, `second` (XDP) and `stack` (after it), over one array of marks.
 #[derive(Debug)]
 pub struct Marks {
     object: Object,
     _stack: Link,
 }
 
-/// What became of the numbers below `sent`.
+/// The outcome of the numbers below `sent`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub sent: u64,
@@ -33,12 +33,12 @@ pub struct Tally {
     pub seen: [u64; 3],
     /// Stretches of numbers without a mark: the first, and how many.
     pub lost: Vec<(u64, u64)>,
-    /// Numbers with more than one mark, or that nobody sent.
+    /// Numbers with more than one mark, or that were not sent.
     pub wrong: Vec<u64>,
 }
 
 impl Marks {
-    /// Loads, and listens behind XDP on `host`'s `eth0`.
+    /// Loads, and attaches the program after XDP on `host`'s `eth0`.
     pub fn load(host: &Host) -> Self {
         let mut object = asm::Object::new("marks", "GPL");
         object.map(array("marks", 4, MOST as u32));
@@ -125,7 +125,7 @@ fn array(name: &str, value_size: u32, max_entries: u32) -> MapDef {
     MapDef { name: name.into(), kind, key_size: 4, value_size, max_entries, ..MapDef::default() }
 }
 
-/// Marks, counts in the eight bytes at `place` and drops the flood's frames; others go on.
+/// Marks, counts in the eight bytes at `place` and drops the flood's frames; passes others.
 fn marking(name: &str, kind: ProgramKind, place: u32) -> Assembler {
     let [data, drop, go_on] =
         if kind.is_xdp() { [0, Verdict::Drop as i16, Verdict::Pass as i16] } else { TCX };

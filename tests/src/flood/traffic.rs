@@ -62,7 +62,7 @@ impl Traffic {
         }
     }
 
-    /// Waits until so many more are sent.
+    /// Waits until `count` more are sent.
     pub fn pass(&self, count: u64) {
         let goal = self.sent() + count;
         assert!(goal <= MOST, "all {MOST} numbers are used up: the changes took too long");
@@ -155,5 +155,5 @@ fn numbered(frame: Vec<u8>) -> Template {
     }
 }
 
-/// Of the redirecting sender.
+/// Processor of the redirecting sender.
 const CPU: usize = 0;

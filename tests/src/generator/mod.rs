@@ -30,7 +30,7 @@ pub fn start(host: &Host, config: Config) -> traffic::Result<Generator> {
     host.run(|| Generator::start(config)).unwrap()
 }
 
-/// UDP frames to a host's `eth0` from an address that nobody has.
+/// UDP frames to a host's `eth0` from an unused address.
 pub fn stream(to: &Host) -> Template {
     let source = Side::new("02:78:77:00:00:63", "10.0.0.99", 9).unwrap();
     let ip = to.ipv4("eth0").unwrap().into();
@@ -46,7 +46,7 @@ pub fn template(bytes: Vec<u8>) -> Template {
     Template { id: 7, headers: 42, stamp: Some(Expect::Pass), ..constant }
 }
 
-/// So many frames of one stream out of `eth0`.
+/// Sends `count` frames of one stream out of `eth0`.
 pub fn config(template: Template, count: u64) -> Config {
     let load = Load::Streams(vec![template]);
     Config { count: Some(count), duration: Some(SECONDS), ..Config::new("eth0", load) }
@@ -59,8 +59,8 @@ pub struct Seen {
     /// Numbers that did not follow the one before.
     pub disorder: u64,
     pub ends: u64,
-    /// What the last of these says.
-    pub told: u64,
+    /// The number in the last of these.
+    pub announced: u64,
 }
 
 /// Counts stamped frames of [`LEN`] bytes on a host's `eth0`, by the thread that sent them, and
@@ -98,7 +98,7 @@ impl Counter {
             let at = (source << SHIFT) + index * 8;
             u64::from_ne_bytes(value[at..at + 8].try_into().unwrap())
         };
-        Seen { data: word(0), disorder: word(1), ends: word(2), told: word(3) }
+        Seen { data: word(0), disorder: word(1), ends: word(2), announced: word(3) }
     }
 
     /// Waits until all of these arrived.

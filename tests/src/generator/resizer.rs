@@ -1,5 +1,5 @@
-//! A receiver that looks at every byte that it can know of the frames it is lent, and then makes
-//! them longer and shorter, moves them, overwrites them, and sends most of them back.
+//! A receiver that checks every known byte of the frames it is lent, then lengthens, shortens,
+//! moves and overwrites them, and sends most of them back.
 
 use kernel::{Attach, LoadOptions, Map, Mode, Object, Replace};
 use lab::{Host, TwoHosts};
@@ -47,8 +47,8 @@ pub struct Resizer {
 }
 
 impl Resizer {
-    /// Expects these bytes at the beginning of every frame, whole words of them, and as many bytes
-    /// as its IPv4 header says.
+    /// Expects these bytes at the beginning of every frame, whole words of them, and the length of
+    /// its IPv4 header.
     pub fn attach(net: &TwoHosts, begin: &[u8], spoils: bool) -> Self {
         let mut object = asm::Object::new("resizer", "GPL");
         object.map(MapDef {
@@ -68,7 +68,7 @@ impl Resizer {
         Self { seen, _links: links }
     }
 
-    /// Waits for so many frames; answers how many did not come whole.
+    /// Waits for `frames` frames; returns how many did not arrive whole.
     pub fn wait(&self, frames: u64) -> u64 {
         let all = || {
             let [whole, wrong] = self.counts();

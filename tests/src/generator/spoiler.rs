@@ -36,7 +36,7 @@ impl Spoiler {
         Self { seen: object.map(SEEN).unwrap().duplicate().unwrap(), _link: link }
     }
 
-    /// Waits for so many frames; answers how many came spoilt.
+    /// Waits for `frames` frames; returns how many arrived corrupted.
     pub fn wait(&self, frames: u64) -> u64 {
         let all = || {
             let [good, spoilt] = self.counts();

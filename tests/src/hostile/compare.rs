@@ -11,7 +11,7 @@ use crate::random::Random;
 /// Four hosts that get the same frames, but for the first and the last one.
 #[derive(Debug, Default)]
 pub struct Sites {
-    /// No rules. Frames come without their tags, as behind the devices of their VLANs.
+    /// No rules. Frames arrive without their tags, as from the devices of their VLANs.
     plain: Site,
     ingress: Site,
     input: Site,

@@ -1,12 +1,9 @@
 //! What can be wrong with the link and the IP header of a frame.
 
 use super::OWN_SOURCE;
-use super::frame::{Frame, tag};
+use super::frame::{Fault, Frame, tag};
 use super::transport;
 use crate::random::Random;
-
-/// A fault, and the change that makes it.
-pub(super) type Fault = (&'static str, fn(&mut Random, &mut Frame));
 
 /// Makes up to two faults; their names.
 pub(super) fn apply(random: &mut Random, frame: &mut Frame) -> Vec<&'static str> {

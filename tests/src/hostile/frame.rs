@@ -12,7 +12,7 @@ pub(super) struct Frame {
     pub bytes: Vec<u8>,
     pub place: &'static Place,
     pub is_ipv6: bool,
-    /// Of IPv4.
+    /// Whether the checksum of the IPv4 header is wrong.
     pub is_checksum_wrong: bool,
     /// EtherType and control information, the outermost first.
     pub tags: Vec<[u8; 4]>,
@@ -20,6 +20,9 @@ pub(super) struct Frame {
     /// Where the transport header is.
     pub transport: usize,
 }
+
+/// The name of a fault, and the change that makes it.
+pub(super) type Fault = (&'static str, fn(&mut Random, &mut Frame));
 
 impl Frame {
     /// A frame whose IP header, if it has one, has no options.
@@ -80,7 +83,7 @@ impl Frame {
         self.bytes[field..field + 2].copy_from_slice(&old.wrapping_add(more).to_be_bytes());
     }
 
-    /// Adds an extension header of IPv6 in front of the others.
+    /// Adds an extension header of IPv6 before the others.
     pub fn extend(&mut self, kind: u8, mut header: Vec<u8>) {
         header[0] = *self.protocol();
         self.insert(&header);
@@ -98,7 +101,7 @@ impl Frame {
     }
 }
 
-/// The checksum of an IPv4 header behind an Ethernet header, with these bits wrong.
+/// Writes the checksum of an IPv4 header after an Ethernet header, with these bits wrong.
 pub(super) fn write_checksum(bytes: &mut [u8], wrong: u16) {
     let end = (14 + usize::from(bytes[14] & 15) * 4).clamp(34, bytes.len() & !1);
     bytes[24..26].fill(0);

@@ -1,8 +1,8 @@
-//! Frames that an attacker would send to a host or a router: usual ones, alone or in a tunnel, in
-//! which some things are wrong; and packets in fragments. All of it comes from a seed.
+//! Frames that an attacker would send to a host or a router: usual ones, alone or in a tunnel, with
+//! some defects; and packets in fragments. All of it comes from a seed.
 //!
 //! Rule: a frame carries its number where no fault changes it, in the identification of IPv4 or the
-//! flow label of IPv6 of its outermost IP header, so that a receiver can say which one it was.
+//! flow label of IPv6 of its outermost IP header, so that a receiver can identify it.
 //! Not here: what a program or Linux should do with them.
 
 pub mod compare;
@@ -47,7 +47,7 @@ pub fn frame(random: &mut Random, place: &'static Place, number: u16) -> Hostile
     spoiled(random, place, number, base)
 }
 
-/// The same made of a given frame, which has no tags and no options in its IP header.
+/// A hostile frame made of a given one, which has no tags and no options in its IP header.
 pub fn spoiled(random: &mut Random, place: &'static Place, number: u16, base: Vec<u8>) -> Hostile {
     let mut frame = Frame::new(place, base);
     frame.number(number);
@@ -64,8 +64,9 @@ pub fn frame_unlike_nft(random: &mut Random, place: &'static Place, number: u16)
     Hostile { bytes: frame.finish(), faults }
 }
 
-/// Links on which frames stay in order if the calling thread sends them: GRO, which would hold back
-/// segments of TCP, is off, and the thread stays on one processor, whose queue has them all.
+/// Links on which frames remain in order if the calling thread sends them: GRO, which would hold
+/// back segments of TCP, is off, and the thread is bound to one processor, whose queue has them
+/// all.
 pub fn in_order() -> LinkOptions {
     let first = sys::cpu::online().expect("processors")[0];
     sys::cpu::set_affinity(&[first]).expect("a processor");

@@ -22,8 +22,8 @@ pub struct Place {
     pub ports: &'static [u16],
 }
 
-/// The first interface of the middle host of the `router` topology; frames are for the host
-/// behind it.
+/// The first interface of the middle host of the `router` topology; frames are for the host beyond
+/// it.
 pub const ROUTER: Place = Place {
     macs: [A, B0],
     other_macs: &[A, B1, C, "02:00:00:00:00:77"],

@@ -10,7 +10,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of the environment, else the default ones.
+    /// Reads settings from the environment, else uses the defaults.
     ///
     /// # Panics
     /// A variable that is set is not a valid number.

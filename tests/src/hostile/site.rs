@@ -63,8 +63,8 @@ impl Site {
         run(&self.net.b, &["-f", "-"], &script).map(drop)
     }
 
-    /// Sends frames in order; where they came to. The caller stays on one processor, which keeps
-    /// the order.
+    /// Sends frames in order; returns where they arrived. The caller is bound to one processor,
+    /// which keeps the order.
     pub fn send<'a>(&self, frames: impl IntoIterator<Item = &'a Numbered>) -> Record {
         run(&self.net.b, &["-f", "-"], FLUSH).unwrap_or_else(|error| panic!("{error}"));
         for (_, frame) in frames {
@@ -105,7 +105,7 @@ impl Default for Site {
     }
 }
 
-/// Writes a number into the source's MAC address, whose first byte stays.
+/// Writes a number into the source's MAC address, except its first byte.
 pub fn stamp(frame: &mut [u8], number: u16) {
     let [high, low] = number.to_be_bytes();
     frame[7..12].copy_from_slice(&[PREFIX[0], PREFIX[1], PREFIX[2], high, low]);

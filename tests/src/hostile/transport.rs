@@ -2,8 +2,7 @@
 
 use packet::IpProtocol;
 
-use super::faults::Fault;
-use super::frame::Frame;
+use super::frame::{Fault, Frame};
 use crate::random::Random;
 
 const TCP: u8 = IpProtocol::TCP.0;

@@ -1,4 +1,4 @@
-//! `Answer`: one segment with some things wrong, and its bytes for a given endpoint.
+//! `Answer`: one segment with some defects, and its bytes for a given endpoint.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -89,7 +89,7 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// What the endpoint waits for, with up to three things changed.
+    /// The segment that the endpoint waits for, with up to three changes.
     pub fn new(random: &mut Random, case: &Case) -> Self {
         let mut this = Self::expected(case);
         for _ in 0..random.below(4) {
@@ -311,7 +311,7 @@ const SEQUENCES: [i64; 14] =
 const ACKNOWLEDGEMENTS: [i64; 9] = [0, 1, -1, -2, -100, -100_000, 100_000, 1 << 31, 1 << 30];
 const STAMPS: [i64; 5] = [0, 1, 1000, -1, -1000];
 const ECHOES: [i64; 4] = [0, -100_000, 1 << 30, 1 << 31];
-/// Of lengths that are right, wrong, or longer than the header.
+/// Options with lengths that are right, wrong, or longer than the header.
 const OPTIONS: [&[u8]; 14] = [
     &[2, 4, 0, 0],
     &[2, 4, 0, 1],

@@ -1,8 +1,8 @@
 //! A TCP endpoint of Linux in a namespace, whose peer is written frame by frame.
 //!
-//! The peer has an address that no host has, so that nothing else answers for it. What the
-//! endpoint does is read from `/proc/net/tcp` and from the frames that it sends. A ping after each
-//! answer tells that it was processed: frames of one veth pair stay in order.
+//! The peer has an address that no host has, so that nothing else answers for it. What the endpoint
+//! does is read from `/proc/net/tcp` and from the frames that it sends. A ping after each answer
+//! shows that it was processed: frames of one veth pair remain in order.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -39,7 +39,7 @@ struct Connection {
     row: Row,
 }
 
-/// What a segment of the endpoint says.
+/// The fields of a segment of the endpoint.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     port: u16,
@@ -67,7 +67,7 @@ impl Linux {
             let words = ["neigh", "replace", peer, "lladdr", &mac, "dev", "eth0"];
             assert!(command.args(words).status().unwrap().success(), "ip {words:?}");
         }
-        // Answers to what is wrong are limited otherwise, and so would not tell of each.
+        // By default responses to invalid segments are rate limited, so some would be missing.
         net.a.set_sysctl("ipv4/tcp_invalid_ratelimit", "0").unwrap();
         // A connection that is not answered fails within seconds.
         net.a.set_sysctl("ipv4/tcp_syn_retries", "2").unwrap();

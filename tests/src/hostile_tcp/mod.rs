@@ -75,7 +75,7 @@ impl Case {
         case
     }
 
-    /// The same connection with another answer.
+    /// A case of the same connection with another answer.
     pub fn again(&self, random: &mut Random) -> Self {
         Self { answer: Answer::new(random, self), ..self.clone() }
     }

@@ -39,12 +39,13 @@ pub fn script(random: &mut Random) -> String {
     chain(random, NOT_OURS)
 }
 
-/// The same with frames from [`MARKER`] counted in front of all.
+/// The script with frames from [`MARKER`] counted before all rules.
 pub fn marked_script(random: &mut Random) -> String {
     chain(random, &format!("{NOT_OURS} counter accept\nether saddr {MARKER}"))
 }
 
-/// Frames from there tell that those sent before them have arrived: the second rule counts them.
+/// Frames from this address show that those sent before them have arrived: the second rule counts
+/// them.
 const MARKER: &str = "02:99:00:00:00:03";
 
 fn chain(random: &mut Random, first: &str) -> String {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs `nft WORDS`; what it says, or why it refuses.
+/// Runs `nft WORDS`; returns its output, or its error.
 pub fn run(host: &Host, words: &[&str], input: &str) -> Result<String, String> {
     let mut command = host.command("nft").unwrap();
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

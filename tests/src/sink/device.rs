@@ -1,5 +1,5 @@
-//! A device under test: takes stamped frames at one port to another, and does to each
-//! thousandth what it is told to. All else it leaves to its stack.
+//! A device under test: forwards stamped frames from one port to another, and applies an action to
+//! one in a thousand. It leaves all others to its stack.
 
 use kernel::{Link, LoadOptions, Map, Object};
 use lab::Host;

@@ -14,7 +14,7 @@ use traffic::{Expect, Kind, Stamp, Template};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Of stream 1 and source 0.
+/// A stamp of stream 1 and source 0.
 pub fn stamp(number: u32) -> Stamp {
     let time_ns = sys::thread::monotonic_ns() as u32;
     Stamp { stream: 1, source: 0, number, time_ns, kind: Kind::Data(Expect::Pass) }
@@ -40,7 +40,7 @@ pub fn between(from: &Host, to: &Host) -> Flow {
     Flow::new(side(from), side(to))
 }
 
-/// UDP with a payload of `length` bytes and the stamp behind it.
+/// UDP with a payload of `length` bytes followed by the stamp.
 pub fn udp(flow: &Flow, length: usize, stamp: &Stamp) -> Vec<u8> {
     flow.udp(&[&vec![5; length], &stamp.bytes()[..]].concat()).unwrap()
 }
@@ -57,7 +57,7 @@ pub fn until(sink: &Sink, what: &str, wanted: impl Fn(&SinkReport) -> bool) -> S
         Ok(wanted(&last).then_some(()))
     });
     if let Err(error) = looked {
-        panic!("{error}: {}", told(&last));
+        panic!("{error}: {}", summary(&last));
     }
     last
 }
@@ -69,7 +69,7 @@ pub fn ended(sink: &Sink) {
 }
 
 /// A report without its histograms.
-pub fn told(report: &SinkReport) -> String {
+pub fn summary(report: &SinkReport) -> String {
     let mut report = report.clone();
     for stream in &mut report.streams {
         (stream.latency_ns, stream.jitter_ns) = Default::default();
@@ -114,7 +114,7 @@ pub fn streams(from: &Host, to: &Host, hop: &Host, more: &str) -> Vec<Template> 
     file.templates(1500).unwrap()
 }
 
-/// Sends so many frames out of a host's `eth0`, on these processors.
+/// Sends `count` frames out of a host's `eth0`, on these processors.
 pub fn generate(host: &Host, streams: Vec<Template>, count: u64, cpus: &[usize]) -> Vec<u64> {
     let config = generator::Config {
         count: Some(count),

@@ -1,4 +1,4 @@
-//! What rules should say of a packet, written a second time from the words of `Rule` and
+//! The decisions of rules about a packet, written a second time from the words of `Rule` and
 //! `redirect.abi.h`: on slices, part by part.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -94,7 +94,7 @@ fn ipv6(packet: &[u8]) -> Option<Inside> {
     if header[0] >> 4 != 6 {
         return None;
     }
-    // A length of zero before hop-by-hop options says nothing.
+    // A length of zero before hop-by-hop options is ignored.
     let end = match (word(header, 4)?, header[6]) {
         (0, 0) => packet.len(),
         (length, _) => 40 + usize::from(length),

@@ -1,7 +1,7 @@
 //! Two hosts, of which `b` steers packets of its eth0 and `a` sends them.
 //!
-//! Rule: nobody else sends, and every packet is either a socket's or the stack's, so a test waits
-//! until those that it sent are accounted for and then looks at who had them.
+//! Rule: there is no other sender, and every packet is either a socket's or the stack's, so a test
+//! waits until those that it sent are accounted for and then checks who received them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ impl Net {
         self.start(self.net.b.command(steered().to_str().unwrap()).unwrap(), queue, rules)
     }
 
-    /// The same with fewer capabilities, as `setpriv` takes them.
+    /// A process with fewer capabilities, in the notation of `setpriv`.
     pub fn process_with(&self, capabilities: &str, queue: u32, rules: &[&str]) -> Other {
         let mut command = self.net.b.command("setpriv").unwrap();
         command.arg(format!("--bounding-set={capabilities}")).arg("--inh-caps=-all").arg(steered());
@@ -151,7 +151,7 @@ pub struct Other {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// What it said at its start.
+    /// The line that it printed at its start.
     pub first: String,
 }
 
@@ -167,7 +167,7 @@ impl Other {
         self.child.wait().unwrap();
     }
 
-    /// Lets it end by itself.
+    /// Lets it end.
     pub fn end(mut self) {
         drop(self.input);
         self.child.wait().unwrap();

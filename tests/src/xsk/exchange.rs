@@ -73,7 +73,7 @@ pub fn packet(len: usize, seed: usize) -> Vec<u8> {
     bytes
 }
 
-/// Hands over what came because of `send`, in order: a marker sent behind it ends it.
+/// Passes on the frames that arrive because of `send`, in order: a marker sent after them ends it.
 pub fn exchange(tx: &mut Tx, rx: &mut Rx, send: impl FnOnce(&mut Tx), mut take: impl FnMut(Frame)) {
     send(tx);
     let mut marker = packet(60, 0);

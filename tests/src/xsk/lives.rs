@@ -1,7 +1,7 @@
 //! Lives of sockets, each ended at another point while packets arrive.
 //!
-//! Rule: a life leaves no value behind: when it returns, every frame of the memory must be free.
-//! It is handed a queue that nobody has, into which another process sends without end.
+//! Rule: a life keeps no value: when it returns, every frame of the memory must be free.
+//! It gets an unused queue, into which another process sends continuously.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -15,11 +15,11 @@ use super::{PATIENCE, packet};
 #[derive(Debug)]
 pub struct Stage<'a> {
     pub net: &'a TwoHosts,
-    /// The same for all lives, so that what one loses is missed by the next.
+    /// Memory shared by all lives, so that frames that one loses are missing in the next.
     pub umem: &'a Umem,
-    /// Of `b`'s eth0; packets arrive there.
+    /// Queue of `b`'s eth0; packets arrive there.
     pub queue: u32,
-    /// Of `a`'s eth0; nobody else has it.
+    /// Queue of `a`'s eth0; no other process uses it.
     pub other: u32,
 }
 
@@ -59,7 +59,7 @@ fn untouched(stage: &Stage<'_>) {
     stage.open();
 }
 
-/// A bind that fails gives everything back.
+/// A bind that fails releases everything.
 fn refused(stage: &Stage<'_>) {
     let opened = stage.net.b.run(|| Interface::open("eth0")?.socket(77).umem(stage.umem).open());
     opened.unwrap().unwrap_err();

@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lab::Host;
-use xsk::{Rx, Umem};
+use lab::{Host, LinkOptions, TwoHosts};
+use xsk::{Rx, Tx, Umem};
 
 use crate::built;
 
@@ -44,6 +44,26 @@ pub fn lengths(rx: &mut Rx, count: usize) -> Vec<usize> {
     lengths
 }
 
+/// Two hosts that send nothing of their own: without IPv6 they report no multicast groups.
+pub fn quiet_hosts(options: &LinkOptions) -> TwoHosts {
+    let net = TwoHosts::build(options).unwrap();
+    for host in [&net.a, &net.b] {
+        host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
+    }
+    net
+}
+
+/// Keeps packets to `host` in the driver's queue, from the second one on: its receiver is stuck
+/// until its link goes down.
+pub fn hold_back(host: &Host, tx: &mut Tx, rx: &mut Rx) {
+    let set = |name: &str, value: &str| host.netns().set_attribute("eth0", name, value).unwrap();
+    set("napi_defer_hard_irqs", "1000000");
+    set("gro_flush_timeout", "3600000000000");
+    tx.send(&packet(60)).unwrap();
+    assert_eq!(lengths(rx, 1), [60]);
+    assert_eq!(tx.drain(PATIENCE).left, 0);
+}
+
 /// A process with a socket; killed and waited for on drop.
 #[derive(Debug)]
 pub struct Holder {
@@ -51,8 +71,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Starts `xsk-hold` with `arguments`, behind the words of `prefix` (which set limits and
-    /// rights), and waits for what it says.
+    /// Starts `xsk-hold` with `arguments`, after the words of `prefix` (which set limits and
+    /// rights), and waits for its first line.
     ///
     /// # Errors
     /// Why it has no socket, in its own words.

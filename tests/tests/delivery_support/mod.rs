@@ -1,4 +1,4 @@
-//! A real switch and the engine side by side: what a case puts on both, and what comes out.
+//! A real switch and the engine side by side: the set-up of a case on both, and the output.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod programs;
@@ -30,7 +30,7 @@ pub struct Case {
     pub entries: &'static [(&'static str, u32, &'static str, Option<&'static str>)],
     /// `ip` words for the switch before, and after.
     pub changes: Option<[&'static str; 2]>,
-    /// What the engine says of the frame that is not put out.
+    /// The engine's reason for a frame that is not sent.
     pub loss: Option<Reason>,
 }
 
@@ -65,7 +65,7 @@ impl Switch {
         captures.push(("stack", Capture::open(&net.switch, "br0").unwrap()));
         let ports =
             hosts.iter().map(|(port, _)| Capture::open(&net.switch, port).unwrap()).collect();
-        // Addressed to the bridge itself, so that what is passed stays on the switch.
+        // Addressed to the bridge itself, so that passed frames remain on the switch.
         let flow = |port| {
             let from = Side::new("02:78:77:00:00:01", "10.0.0.1", 1).unwrap();
             Flow::new(from, Side::new("02:78:77:00:01:ff", "10.0.0.9", port).unwrap())
@@ -138,8 +138,8 @@ impl Switch {
         }
     }
 
-    /// What really arrives. `expected` says how many frames to wait for before what a sentinel
-    /// ends is taken for all.
+    /// The frames that really arrive. `expected` has the number of frames to wait for before a
+    /// sentinel ends the wait.
     fn kernel(&self, case: &Case, expected: &Seen) -> Seen {
         let object = kernel::Object::load(&spec(&*case.act, self.jumbo), &LoadOptions::default())
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));

@@ -73,7 +73,7 @@ pub fn reshape(name: &str, kind: ProgramKind) -> Assembler {
     a
 }
 
-pub fn says(name: &str, kind: ProgramKind, verdict: u32) -> Assembler {
+pub fn returns(name: &str, kind: ProgramKind, verdict: u32) -> Assembler {
     let mut a = Assembler::new(name, kind);
     a.mov32(R0, verdict as i32).exit();
     a
@@ -105,8 +105,8 @@ pub fn spec(act: &dyn Fn(&mut Assembler), jumbo: bool) -> Spec {
     object.program(stamp("stamp", egress)).program(read_label("labelled", egress));
     object.program(reshape("reshape", egress));
     for (name, verdict) in [("aborts", 0), ("denies", 1), ("sends_back", 3), ("nonsense", 77)] {
-        object.program(says(name, egress, verdict));
-        object.program(says(&format!("cpu_{name}"), cpu, verdict));
+        object.program(returns(name, egress, verdict));
+        object.program(returns(&format!("cpu_{name}"), cpu, verdict));
     }
     object.program(stamp("cpu_stamp", cpu)).program(read_label("cpu_labelled", cpu));
     object.program(onward("cpu_onward", cpu, 2, 0)).program(onward("cpu_lost", cpu, 5, 0));
@@ -114,7 +114,7 @@ pub fn spec(act: &dyn Fn(&mut Assembler), jumbo: bool) -> Spec {
     object.finish().unwrap()
 }
 
-/// Writes eight bytes over the packet's bytes `at` and behind, wherever they are.
+/// Overwrites eight bytes of the packet from `at` on, in any buffer.
 pub fn overwrite(a: &mut Assembler, at: i32) {
     a.load_imm64(R1, 0x1122_3344_5566_7788).store64(R10.at(-8), R1);
     a.mov(R1, R6).mov(R2, at).mov(R3, R10).add(R3, -8).mov(R4, 8).call(Helper::XDP_STORE_BYTES);

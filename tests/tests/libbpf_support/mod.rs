@@ -19,7 +19,7 @@ pub struct Theirs {
     _pins: PinFolder,
 }
 
-/// Name, section, type where the section says it, loaded by itself.
+/// Name, section, type if the section defines it, loaded by default.
 pub type Described = (String, String, Option<u32>, bool);
 
 /// All committed objects, by the name that `prebuilt` takes.
@@ -43,14 +43,14 @@ pub fn spec_of(name: &str) -> Spec {
     Spec::parse(name, &fs::read(prebuilt(name)).unwrap()).unwrap()
 }
 
-/// Section names from before libbpf 1.0, which say no type any more.
+/// Section names from before libbpf 1.0, which define no type any more.
 pub fn is_old(section: &str) -> bool {
     ["xdp1", "xdp_fwd"].contains(&section)
 }
 
 /// `target`: the object whose types stand for the kernel's.
 pub fn open(name: &str, target: Option<&str>) -> libbpf_rs::Result<Theirs> {
-    // What it has to say comes with each error, too.
+    // Its messages come with each error, too.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         libbpf_rs::set_print(None);
@@ -95,7 +95,7 @@ impl Theirs {
         self.object.progs().map(described).collect()
     }
 
-    /// With all programs; those that say no type as XDP.
+    /// Loads all programs; those without a type as XDP.
     pub fn load_all(mut self) -> libbpf_rs::Result<libbpf_rs::Object> {
         for mut program in self.object.progs_mut() {
             program.set_autoload(true);

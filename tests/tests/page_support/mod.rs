@@ -1,4 +1,4 @@
-//! A browser without a screen, and what can be said of a picture without looking at it.
+//! A browser without a screen, and properties of a screenshot that can be computed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,7 +30,8 @@ pub struct Picture {
 }
 
 impl Browser {
-    /// With a home of this name. `None` where there is none; it says which Debian package has it.
+    /// A browser with a home directory of this name. `None` if there is none; prints which Debian
+    /// package has it.
     pub fn find(name: &str) -> Option<Browser> {
         let mut programs = ["chromium", "chromium-browser", "google-chrome"].into_iter();
         let runs = |program: &&str| Command::new(program).arg("--version").output().is_ok();
@@ -50,13 +51,13 @@ impl Browser {
         file
     }
 
-    /// What the browser's console says of `page`.
+    /// The console messages of `page`.
     pub fn console(&self, page: &Path) -> Vec<String> {
         let output = self.open(page, Screen::DESK, &["--dump-dom"]);
         console(&output)
     }
 
-    /// `page` in full, and what the console says of it.
+    /// A screenshot of all of `page`, and its console messages.
     pub fn picture(&self, page: &Path, screen: Screen) -> (Picture, Vec<String>) {
         let file = self.home.join(format!("{}.png", screen.name));
         let shot = format!("--screenshot={}", file.display());
@@ -69,14 +70,15 @@ impl Browser {
         let page = self.write("measured.html", &format!("{html}{MEASURE}"));
         let dom = self.open(&page, screen, &["--dump-dom"]).stdout;
         let dom = String::from_utf8(dom).unwrap();
-        let (_, told) = dom.split_once("data-figures=\"").expect("the page measured itself");
-        let (told, _) = told.split_once('"').unwrap();
-        let numbers: Vec<usize> = told.split(',').map(|number| number.parse().unwrap()).collect();
+        let (_, measured) = dom.split_once("data-figures=\"").expect("the page measured itself");
+        let (measured, _) = measured.split_once('"').unwrap();
+        let numbers: Vec<usize> =
+            measured.split(',').map(|number| number.parse().unwrap()).collect();
         numbers.as_chunks::<4>().0.to_vec()
     }
 
     fn open(&self, page: &Path, screen: Screen, arguments: &[&str]) -> Output {
-        // A browser that hangs is ended by `timeout`, which tells by its exit code.
+        // A browser that hangs is ended by `timeout`, which shows in its exit code.
         let mut command = Command::new("timeout");
         command.args([SECONDS, self.program, "--headless", "--no-sandbox", "--disable-gpu"]);
         command.args(["--hide-scrollbars", "--force-device-scale-factor=1", "--no-first-run"]);
@@ -95,7 +97,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // What stays is in the folder for temporary files; there is nobody to tell.
+        // What remains is in the directory for temporary files; a destructor cannot report.
         let _ = std::fs::remove_dir_all(&self.home);
     }
 }
@@ -135,14 +137,14 @@ impl Picture {
         colours
     }
 
-    /// The colour of a pixel near the corner, where nothing is drawn.
+    /// The color of a pixel near the corner, where nothing is drawn.
     pub fn ground(&self) -> [u8; 3] {
         self.pixels[2 * self.width + 2]
     }
 }
 
 const SECONDS: &str = "120";
-/// Of the window: higher than any page here, so that one picture has all of it.
+/// Height of the window: more than any page here, so that one screenshot has all of it.
 const HEIGHT: u32 = 8000;
 const MEASURE: &str = "<script>\
 document.body.dataset.figures = [...document.querySelectorAll('figure svg')].map(figure => {\

@@ -29,7 +29,7 @@ pub fn listen(host: &Host, ip: IpAddr) -> TcpListener {
 }
 
 /// Accepts one connection in the host and does `work` with it. Panics when none arrives for a
-/// minute, so that a test whose connection is never made fails instead of waiting for ever.
+/// minute, so that a test whose connection is never made fails instead of waiting indefinitely.
 pub fn serve<T: Send + 'static>(
     host: &Host,
     ip: IpAddr,
@@ -101,7 +101,7 @@ impl Crowd {
 
     /// What each connection came to.
     pub fn join(self) -> Vec<Heard> {
-        // A connection from the host itself ends the acceptor, behind those that wait in its queue.
+        // A connection from the host itself ends the acceptor, after those that wait in its queue.
         self.host.run(|| TcpStream::connect(self.address).unwrap()).unwrap();
         self.acceptor.join().unwrap();
         self.reader.join().unwrap()
@@ -144,7 +144,7 @@ fn read_some(stream: &mut TcpStream, bytes: &mut u64, room: &mut [u8]) -> Option
     }
 }
 
-/// One flow of so many bytes, and all the time that a loaded machine may take.
+/// One flow of `bytes` bytes, with enough time for a loaded machine.
 pub fn config(ip: IpAddr, bytes: u64) -> Config {
     let mut config = Config::new("eth0", SocketAddr::new(ip, PORT));
     config.bytes = Some(bytes);
@@ -186,7 +186,7 @@ impl std::fmt::Debug for Brief<'_> {
     }
 }
 
-/// An XDP program that does something to each `nth` TCP packet behind untagged IPv4.
+/// An XDP program that changes each `nth` TCP packet over untagged IPv4.
 pub struct Nth {
     _object: Object,
     _link: kernel::Link,
@@ -198,8 +198,8 @@ impl Nth {
         Self::attach(host, interface, nth, |a| a.verdict(Verdict::Drop))
     }
 
-    /// Sends each `nth` out of another interface at once, to `mac`: it overtakes those that go
-    /// through the stack.
+    /// Sends each `nth` out of another interface, to `mac`: it overtakes those that go through the
+    /// stack.
     pub fn overtakes(host: &Host, interface: &str, nth: i32, out: &str, mac: [u8; 6]) -> Self {
         let out = host.ifindex(out).unwrap();
         Self::attach(host, interface, nth, |a| {

@@ -27,7 +27,7 @@ pub enum User {
 /// Bytes, where the operation yields some, or an error number.
 type Answer = Result<Vec<u8>, i32>;
 
-/// The same map in the kernel and in the engine, with a program on each where asked for.
+/// One map in the kernel and in the engine, with a program on each if requested.
 pub struct Pair {
     kernel: bpf::Map,
     engine: Arc<vm::Map>,

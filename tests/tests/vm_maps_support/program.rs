@@ -1,6 +1,6 @@
-//! A program that does what it is told on the map `m`, on either runtime.
+//! A program that executes commands on the map `m`, on either runtime.
 //!
-//! The one value of the map `io` holds what to do and afterwards what came of it.
+//! The one value of the map `io` holds the command and afterwards its result.
 
 use kernel::{KernelRuntime, LoadOptions};
 use spec::asm::{Assembler, Cond, Helper, Label, Object, Reg::*};

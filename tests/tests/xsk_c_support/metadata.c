@@ -1,7 +1,7 @@
 /*
- * Sends one UDP packet whose checksum and time of sending are asked of the device, which in copy
- * mode is the kernel; and waits for its echo, whose time of receiving is told. Ends with 0 if both
- * were told. Argument: an interface.
+ * Sends one UDP packet whose checksum and launch time are requested from the device, which in copy
+ * mode is the kernel; and waits for its echo, whose receive time is reported. Ends with 0 if both
+ * were reported. Argument: an interface.
  */
 #include <stdio.h>
 #include <string.h>

@@ -50,7 +50,7 @@ static void opening_with_nothing(const char *name)
 	IS(0, xway_xsk_rule_check("10.1.0.2 udp 1234"));
 }
 
-/* Handles that were never given out: NULL is an argument, all else is no handle. */
+/* Handles that were never returned: NULL is an argument, all others are invalid handles. */
 static void strangers(void *handle, int expected)
 {
 	struct xway_xsk_frame frame;
@@ -274,7 +274,7 @@ struct shared {
 	int in_use;
 };
 
-/* Gets into a call that waits, until told to stop. */
+/* Enters a call that waits, until stopped. */
 static void *waits(void *arg)
 {
 	struct shared *shared = arg;

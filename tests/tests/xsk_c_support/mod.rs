@@ -24,7 +24,7 @@ pub enum Linking {
 }
 
 impl Installed {
-    /// The same for all tests of a run.
+    /// One installation for all tests of a run.
     pub fn once() -> &'static Self {
         static INSTALLED: OnceLock<Installed> = OnceLock::new();
         INSTALLED.get_or_init(|| {
@@ -97,7 +97,7 @@ impl Installed {
     }
 }
 
-/// What a tool says, if all is well.
+/// The output of a tool that must succeed.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

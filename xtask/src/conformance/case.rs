@@ -1,8 +1,8 @@
 //! A case: a program, the memory it gets, and what it must return.
 //!
-//! The format is that of the public suite bpf_conformance: sections that start with `-- name`,
-//! `#` for comments. Rule: a word that no section takes is an error, so that a case never means
-//! less than it says.
+//! The format is that of the public suite bpf_conformance: sections that start with `-- name`, `#`
+//! for comments. Rule: a word that no section accepts is an error, so that no part of a case is
+//! ignored.
 //!
 //! ```text
 //! -- asm                one instruction a line, in any notation of `spec::asm::text`
@@ -111,7 +111,8 @@ fn words(text: &str) -> Result<Vec<Insn>> {
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>> {
-    let byte = |word| u8::from_str_radix(word, 16).with_context(|| format!("`{word}` is no byte"));
+    let byte =
+        |word| u8::from_str_radix(word, 16).with_context(|| format!("`{word}` is not a byte"));
     text.split_whitespace().map(byte).collect()
 }
 
@@ -120,7 +121,7 @@ fn unsigned(word: &str) -> Result<u64> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => word.parse(),
     };
-    number.with_context(|| format!("`{word}` is no number of 64 bits"))
+    number.with_context(|| format!("`{word}` is not a number of 64 bits"))
 }
 
 #[cfg(test)]
@@ -157,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_case() {
+    fn malformed_cases() {
         for (text, reason) in [
             ("", "no instructions"),
             ("-- asm\nexit", "needs either"),
             ("-- asm\nexit\n-- result\n1 2", "needs either"),
             ("-- asm\nexit\n-- result\n1\n-- error\n", "needs either"),
-            ("-- asm\nexit\n-- result\nmany", "`many` is no number"),
-            ("-- asm\nexit\n-- mem\n100\n-- result\n0", "`100` is no byte"),
+            ("-- asm\nexit\n-- result\nmany", "`many` is not a number"),
+            ("-- asm\nexit\n-- mem\n100\n-- result\n0", "`100` is not a byte"),
             ("-- asm\nexit\n-- meme\n", "line 3: `-- meme` is none of"),
             ("exit\n-- result\n0", "line 1: no section takes `exit`"),
             ("-- asm\n# one\nexit 2\n-- result\n0", "line 3, column 6: `2`"),

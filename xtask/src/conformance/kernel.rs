@@ -1,10 +1,9 @@
 //! The running kernel: a case becomes the second function of an XDP program.
 //!
-//! The first function points r1 at the packet, which is the case's memory, and stores all 64
-//! bits of what comes back in a map. Rule: the verifier knows the memory's length but none of
-//! its contents, so what a case loads is computed at run time.
-//! A packet has at least 14 bytes: shorter memory is padded behind, where the verifier lets no
-//! case look. Needs root.
+//! The first function points r1 at the packet, which is the case's memory, and stores all 64 bits
+//! of what comes back in a map. Rule: the verifier knows the memory's length but none of its
+//! contents, so what a case loads is computed at run time. A packet has at least 14 bytes: shorter
+//! memory is padded at its end, where the verifier permits no access. Needs root.
 
 use kernel::{LoadOptions, Object, TestRun};
 use spec::asm::text::{self, Reference};

@@ -72,7 +72,7 @@ fn named(name: &str) -> Result<Box<dyn Engine>> {
     match name {
         "interp" => Ok(Box::new(Interp)),
         "kernel" => Ok(Box::new(Kernel)),
-        _ => bail!("`{name}` is no engine: interp or kernel"),
+        _ => bail!("unknown engine `{name}`: expected interp or kernel"),
     }
 }
 
@@ -107,10 +107,10 @@ const DEFAULT: &str = "interp";
 mod tests {
     use super::*;
 
-    /// Says what it is told to.
-    struct Parrot(Result<u64, String>);
+    /// Returns a given result for every case.
+    struct Scripted(Result<u64, String>);
 
-    impl Engine for Parrot {
+    impl Engine for Scripted {
         fn run(&mut self, _: &case::Case) -> Result<u64, String> {
             self.0.clone()
         }
@@ -129,12 +129,12 @@ mod tests {
             (error, Ok(1), "expected the error `bad access`, got 0x1"),
             ("-- asm\n", Ok(1), "cannot be read: no instructions"),
         ] {
-            let found = check(text, &mut Parrot(answer));
+            let found = check(text, &mut Scripted(answer));
             assert_eq!(found.err().unwrap_or_default(), line);
         }
     }
 
-    /// The same as `cargo xtask conformance tests/conformance --tables --beyond`.
+    /// Runs `cargo xtask conformance tests/conformance --tables --beyond`.
     #[test]
     fn our_engine_passes_all_cases() {
         let by_hand = read(&root::path().join("tests/conformance")).unwrap();

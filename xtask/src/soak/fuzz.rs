@@ -1,4 +1,4 @@
-//! Fuzzing: each target for a time, as many at once as there are processors.
+//! Fuzzing: each target for a given time, one per processor in parallel.
 //!
 //! New inputs go to `target/soak/corpus`, findings to `fuzz/artifacts`.
 

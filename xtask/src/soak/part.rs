@@ -18,7 +18,7 @@ pub struct Part {
     pub limit: u64,
 }
 
-/// What became of a campaign.
+/// The outcome of a campaign.
 pub struct Outcome {
     pub name: String,
     pub is_clean: bool,

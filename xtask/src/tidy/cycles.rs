@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cycle() {
+    fn uses_without_a_cycle() {
         for (name, a, b) in [
             ("one way", "use crate::b::B;", "pub struct B;"),
             ("tests", "use crate::b::B;", "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}"),

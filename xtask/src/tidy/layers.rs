@@ -1,8 +1,8 @@
 //! Which crate may build on which: strictly downwards.
 //!
-//! Rule: a crate depends on crates of lower levels alone, so that what touches the system, what
-//! knows objects, what runs them and what talks to people stay apart. Dependencies of tests are
-//! free. ARCHITECTURE.md holds the levels as a table that this module writes.
+//! Rule: a crate depends on crates of lower levels alone, which separates system calls, the object
+//! model, the runtimes and the user interface. Dependencies of tests are free. ARCHITECTURE.md
+//! holds the levels as a table that this module writes.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the house rules that neither rustfmt nor clippy checks.
+//! `cargo xtask tidy`: the style rules that neither rustfmt nor clippy checks.
 //!
 //! Rule: a rule is here only if a machine can decide it, and an exception only with a reason and
 //! a bound (`exceptions`). Not here: matters of taste; they are in CONTRIBUTING.md.
@@ -11,6 +11,7 @@ mod numbers;
 mod paths;
 mod rules;
 mod text;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,7 +35,7 @@ pub struct Finding {
     message: String,
 }
 
-/// A file that rules look at.
+/// A file that rules are applied to.
 pub struct Source {
     path: String,
     text: String,
@@ -65,6 +66,19 @@ pub fn print_numbers() -> Result<()> {
     Ok(())
 }
 
+/// Prints each phrase to avoid in the files below `path`, whatever the exceptions allow.
+pub fn print_words(path: &str) -> Result<()> {
+    let mut findings = Vec::new();
+    let sources = sources()?;
+    let sources = sources.iter().filter(|source| source.is_below(path));
+    sources.for_each(|source| words::check(source, &mut findings));
+    for Finding { path, line, message, .. } in &findings {
+        println!("{path}:{line}: {message}");
+    }
+    println!("{} phrases to replace", findings.len());
+    Ok(())
+}
+
 /// Prints the table of levels that ARCHITECTURE.md holds.
 pub fn print_levels() {
     print!("{}", layers::table());
@@ -72,7 +86,10 @@ pub fn print_levels() {
 
 fn findings(sources: &[Source]) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    sources.iter().for_each(|source| rules::check(source, &mut findings));
+    for source in sources {
+        rules::check(source, &mut findings);
+        words::check(source, &mut findings);
+    }
     cycles::check(sources, &mut findings);
     layers::check(sources, &mut findings)?;
     Ok(findings)
@@ -82,6 +99,13 @@ impl Source {
     fn new(path: String, text: String) -> Self {
         let is_test = path.split('/').any(|folder| folder == "tests");
         Self { path, text, is_test }
+    }
+
+    /// The file is `path`, or in the folder `path`; an empty path holds all files.
+    fn is_below(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        let rest = self.path.strip_prefix(path);
+        rest.is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with('/'))
     }
 
     fn ending(&self) -> &str {

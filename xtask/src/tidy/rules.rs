@@ -1,4 +1,4 @@
-//! The rules that one file can break by itself.
+//! The rules that concern one file at a time.
 //!
 //! Rule: each rule is a function from a file to findings; numbers that a rule compares with are
 //! constants here and nowhere else.
@@ -6,7 +6,7 @@
 use super::text::Text;
 use super::{Finding, Source};
 
-/// Looks at one file with all rules.
+/// Applies all rules to one file.
 pub fn check(source: &Source, findings: &mut Vec<Finding>) {
     let mut found = |rule, line, measure, message: String| {
         findings.push(Finding { rule, path: source.path.clone(), line, measure, message });
@@ -32,12 +32,17 @@ pub fn check(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Told of rule, line, measure and message.
+/// Receives rule, line, measure and message of each finding.
 type Found<'a> = &'a mut dyn FnMut(&'static str, usize, usize, String);
 
 fn head(source: &Source, start: &str, found: Found<'_>) {
     if !source.text.starts_with(start) {
-        found("head", 1, 1, format!("does not begin with `{start}`: say what the file holds"));
+        found(
+            "head",
+            1,
+            1,
+            format!("does not begin with `{start}`: describe the contents of the file"),
+        );
     }
 }
 
@@ -67,7 +72,7 @@ fn lengths(text: &Text, functions: &[super::text::Function<'_>], found: Found<'_
 
 fn names(source: &Source, text: &Text, found: Found<'_>) {
     let mut vague = |line, name: &str| {
-        found("name", line, 1, format!("`{name}` says nothing: name the thing"));
+        found("name", line, 1, format!("`{name}` is vague: name the concrete object"));
     };
     for keyword in ["struct", "enum", "trait", "type"] {
         for at in text.words(keyword) {
@@ -103,8 +108,8 @@ fn is_vague_type(name: &str) -> bool {
     vague || words.len() > 1 && words.last().is_some_and(|word| word.starts_with("Helper"))
 }
 
-/// `unsafe` and the C library live in few rooms, and all other crates say so: by `forbid`, or by
-/// `deny` where a room is inside the crate.
+/// `unsafe` and the C library are limited to few places, and all other crates exclude them: by
+/// `forbid`, or by `deny` where such a place is inside the crate.
 fn rooms(source: &Source, text: &Text, found: Found<'_>) {
     if source.path.starts_with(PEERS) {
         return;
@@ -166,7 +171,7 @@ const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
 const VAGUE_WORDS: &[&str] = &["Manager", "Util", "Utils", "Common"];
 const VAGUE_MODULES: &[&str] = &["manager", "util", "utils", "common", "misc"];
-/// Words, and the only places that may say them.
+/// Words, and the only places that may contain them.
 const ROOMS: &[(&str, &[&str])] = &[("unsafe", UNSAFE_ROOMS), ("libc", &["crates/sys/"])];
 /// Where memory that others write, or foreign callers, must be touched.
 const UNSAFE_ROOMS: &[&str] = &[

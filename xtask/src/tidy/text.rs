@@ -1,7 +1,7 @@
 //! Rust and C source as tidy sees it: comments and the insides of strings blanked, line for line,
 //! so that what is left is code.
 //!
-//! Rule: a blanked text has the bytes' positions and lines of the original. It is no parser: it
+//! Rule: a blanked text has the bytes' positions and lines of the original. It is not a parser: it
 //! relies on rustfmt for shape, and on the compiler for sense.
 
 use std::ops::Range;
@@ -115,7 +115,7 @@ fn body(code: &str, at: usize) -> Option<Range<usize>> {
     None
 }
 
-/// From an opening brace to behind the one that closes it.
+/// From an opening brace to the end of the one that closes it.
 fn braces(code: &str, open: usize) -> Option<Range<usize>> {
     let mut depth = 0;
     for (offset, byte) in code[open..].bytes().enumerate() {
@@ -157,24 +157,48 @@ enum Inside {
     RawString(usize),
 }
 
-fn blank(source: &str, rust: bool) -> String {
+/// What one byte of a source is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Code, with the quote that opens a string.
+    Code,
+    /// A comment, with its mark but without the end of its line.
+    Comment,
+    /// The inside of a string, with the quote that closes it.
+    String,
+}
+
+/// What each byte of a source is part of.
+pub fn kinds(source: &str, rust: bool) -> Vec<Kind> {
     let bytes = source.as_bytes();
-    let mut code = Vec::with_capacity(bytes.len());
+    let mut kinds = Vec::with_capacity(bytes.len());
     let mut inside = Inside::Code;
     let mut at = 0;
     while at < bytes.len() {
-        let (next, length) = step(&bytes[at..], &inside, rust, code.last().copied());
-        let keep = matches!(inside, Inside::Code)
-            && !matches!(next, Inside::LineComment)
-            && !matches!(next, Inside::BlockComment(_));
-        for byte in &bytes[at..(at + length).min(bytes.len())] {
-            code.push(if keep || *byte == b'\n' { *byte } else { b' ' });
-        }
+        let before = at.checked_sub(1).filter(|at| kinds[*at] == Kind::Code).map(|at| bytes[at]);
+        let (next, length) = step(&bytes[at..], &inside, rust, before);
+        let kind = match (&inside, &next) {
+            (Inside::Code, Inside::LineComment | Inside::BlockComment(_)) => Kind::Comment,
+            (Inside::Code, _) => Kind::Code,
+            (Inside::LineComment, _) if bytes[at] == b'\n' => Kind::Code,
+            (Inside::LineComment | Inside::BlockComment(_), _) => Kind::Comment,
+            (Inside::String | Inside::RawString(_), _) => Kind::String,
+        };
+        kinds.resize((at + length).min(bytes.len()), kind);
         at += length;
         inside = next;
     }
+    kinds
+}
+
+fn blank(source: &str, rust: bool) -> String {
+    let kinds = kinds(source, rust);
+    let shown = source.bytes().zip(kinds).map(|(byte, kind)| match kind {
+        Kind::Comment | Kind::String if byte != b'\n' => b' ',
+        _ => byte,
+    });
     // Only whole characters inside comments and strings were replaced.
-    String::from_utf8_lossy(&code).into_owned()
+    String::from_utf8_lossy(&shown.collect::<Vec<u8>>()).into_owned()
 }
 
 /// What the scanner is inside of after the next few bytes, and how many those are.
@@ -232,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_are_no_code() {
+    fn comments_and_strings_are_not_code() {
         for (source, code) in [
             ("a // b", "a     "),
             ("a /* b /* c */ d */ e", "a                   e"),
@@ -273,7 +297,7 @@ let f: fn(u8);";
     }
 
     #[test]
-    fn test_items_are_told_apart() {
+    fn test_items_are_distinguished() {
         let source = "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\nfn c() {}";
         let text = Text::rust(source);
         let marks: Vec<bool> = text.words("fn").into_iter().map(|at| text.is_test(at)).collect();

@@ -3,7 +3,7 @@
  * src/report.rs and src/roles.rs. One loop for each role, as libxdp's users write them: free frames
  * on a stack, a kick after each batch, poll(2) when nothing has come.
  *
- * With the word --budget in front of the role the kernel is told to send a whole batch for each
+ * With the word --budget before the role, the kernel is requested to send a whole batch for each
  * kick (XDP_MAX_TX_SKB_BUDGET, Linux 6.17); the library itself does not know the option.
  */
 #define _GNU_SOURCE

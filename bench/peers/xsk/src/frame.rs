@@ -11,13 +11,12 @@ pub const NUMBER: usize = 42;
 pub const TO_PORT: usize = 36;
 /// What UDP carries begins here.
 pub const PAYLOAD: usize = 42;
-/// The peer's own address, the one across from it, and the one behind the interface that a bridge
-/// sends to.
+/// The peer's own address, that of the other end, and the one on the far side of a bridge.
 pub const OWN: [u8; 4] = [10, 0, 1, 1];
 pub const OTHER: [u8; 4] = [10, 0, 1, 2];
 pub const BEYOND: [u8; 4] = [10, 0, 2, 2];
 pub const PORT: u16 = 5000;
-/// Of round trips: what counts and drops frames at their end lets these pass.
+/// Port of round trips, which the program that counts and drops frames lets pass.
 pub const RTT_PORT: u16 = 5001;
 
 /// A frame without its number.
@@ -79,8 +78,8 @@ pub fn swap_macs(frame: &mut [u8]) {
     }
 }
 
-/// What came, by its numbers. One queue keeps their order, so one that comes behind a later one
-/// came before, or was kept back: both are told as duplicated.
+/// What came, by its numbers. One queue keeps their order, so a frame that follows a later one is a
+/// repeat or was delayed: both count as duplicates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracker {
     pub received: u64,
@@ -90,7 +89,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Looks at a frame; what is none of ours (the kernel's own chatter) is not counted.
+    /// Reads a frame; foreign ones (the kernel's own traffic) are not counted.
     #[inline(always)]
     pub fn frame(&mut self, frame: &[u8]) {
         let Some(ours) = frame.get(TO_PORT..NUMBER + 8) else { return };

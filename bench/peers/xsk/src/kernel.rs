@@ -96,13 +96,13 @@ fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
     check(unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), bytes) } as i32)
 }
 
-/// Of an AF_XDP socket.
+/// Drops of an AF_XDP socket.
 pub fn xdp_dropped(socket: RawFd) -> Dropped {
     // SAFETY: all zeros are statistics.
     let mut statistics: libc::xdp_statistics = unsafe { zeroed() };
     let mut length = size_of::<libc::xdp_statistics>() as libc::socklen_t;
     let place = (&raw mut statistics).cast();
-    // SAFETY: room for as many bytes as it is told.
+    // SAFETY: the value has space for the stated number of bytes.
     unsafe {
         libc::getsockopt(socket, libc::SOL_XDP, libc::XDP_STATISTICS, place, &mut length);
     }

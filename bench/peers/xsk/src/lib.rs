@@ -2,7 +2,7 @@
 //! [`Bridge`] in `src/bin/`, and is measured by the same loops as all others (`roles`).
 //!
 //! Rule: a library is used as its own examples use it; nothing here makes it faster or slower.
-//! `c/libxdp.c` says the same in C. Not here: who starts them, what is compared
+//! `c/libxdp.c` is its counterpart in C. Not here: what starts them, what is compared
 //! (`crates/bench/src/micro/xsk`).
 
 pub mod cpu;

@@ -1,4 +1,4 @@
-//! What a peer is told on its command line; see `USAGE`.
+//! The command line of a peer; see `USAGE`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Options {
     pub queue: u32,
     /// The map that a program on the interface redirects by: its id.
     pub map: Option<u32>,
-    /// The same of the out device.
+    /// The map of the output device.
     pub out_map: Option<u32>,
     /// How long, from the first frame on.
     pub window: Duration,
@@ -49,7 +49,7 @@ const USAGE: &str =
 ROLE is tx, rx, echo, forward or rtt; a map is an XSKMAP, in which the socket is put at its queue";
 
 impl Options {
-    /// Of this process.
+    /// Reads the options of this process.
     pub fn read() -> Result<Self, String> {
         Self::parse(std::env::args().skip(1)).map_err(|why| format!("{why}\n{USAGE}"))
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{Options, Wait};
 
-/// Frames that the kernel had for a socket and did not hand over.
+/// Frames that the kernel had for a socket and did not deliver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dropped {
     /// There was no room for it where the application takes its frames from.
@@ -22,7 +22,7 @@ pub trait Port: Sized {
     /// to the kernel. How many it were; none when there is no room.
     fn send(&mut self, n: usize, size: usize, write: impl FnMut(&mut [u8])) -> io::Result<usize>;
 
-    /// Shows up to `n` frames that have come, and gives their room back.
+    /// Passes up to `n` received frames to `read`, and releases their slots.
     fn receive(&mut self, n: usize, read: impl FnMut(&[u8])) -> io::Result<usize>;
 
     /// Lets `turn` change up to `n` frames that have come, and sends them back. Returns how many
@@ -32,10 +32,10 @@ pub trait Port: Sized {
     /// Until frames have come, or a millisecond has passed.
     fn wait(&mut self) -> io::Result<()>;
 
-    /// Frames that were handed to the kernel and have not come back; asks it to go on.
+    /// Frames that were handed to the kernel and have not come back; wakes it up.
     fn in_flight(&mut self) -> io::Result<usize>;
 
-    /// Since it was opened; to be asked for once.
+    /// Drops since it was opened; read only once.
     fn dropped(&self) -> Dropped;
 }
 
@@ -76,7 +76,7 @@ impl<P: Port> Bridge for Echo<P> {
     }
 }
 
-/// Waits as was asked for.
+/// Waits in the requested mode.
 pub(crate) fn rest(wait: Wait, sleep: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match wait {
         Wait::Poll => sleep(),

@@ -1,4 +1,4 @@
-//! What a peer says: one line when it is ready, one when it has ended.
+//! What a peer prints: one line when it is ready, one when it has ended.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::port::Dropped;
 pub struct Report {
     /// Frames that the library took.
     pub sent: u64,
-    /// Frames that it gave back as sent.
+    /// Frames that it returned as sent.
     pub completed: u64,
     pub tracker: Tracker,
     pub dropped: Dropped,
     pub time: Duration,
     pub cpu: Cpu,
-    /// Of each frame that came back.
+    /// The round trip of each frame that came back.
     pub round_trips_ns: Vec<u64>,
 }
 

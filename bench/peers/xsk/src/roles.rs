@@ -176,7 +176,7 @@ impl Clock {
     }
 }
 
-/// Batches between two looks at the clock.
+/// Batches between two readings of the clock.
 const TURNS: usize = 16;
 /// The first frame comes this soon.
 const START: Duration = Duration::from_secs(20);

@@ -1,8 +1,9 @@
-//! Network cards that somebody named: whether they may be used, and what frames on them carry.
+//! Network cards named on the command line: whether they may be used, and what frames on them
+//! carry.
 //!
-//! Rule: a card is taken as it is; nothing here changes anything. What carries the default route
-//! or somebody's connection is refused, whatever lies in between (bridge, bond, VLAN). Not here:
-//! what of a card is unlike the paper's (`nic`).
+//! Rule: a card is used as it is; nothing here changes its settings. A card that carries the
+//! default route or a connection is refused, also below a bridge, bond or VLAN. Not here: how a
+//! card differs from the paper's (`nic`).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -28,8 +29,8 @@ pub fn open(iface: &str, peer: &str) -> Result<(Place, Place)> {
     Ok((Place::home(&sender.name), Place::home(&receiver.name)))
 }
 
-/// Source and destination of frames. Of a card without addresses they are those that RFC 2544
-/// gives to measurements; else a neighbour's that nobody has, since a host takes no packets that
+/// Source and destination of frames. For a card without addresses they are those that RFC 2544
+/// reserves for measurements; else an unused one of its network, because a host drops packets that
 /// claim to be from itself.
 pub fn addresses(receiver: &Place) -> Result<(Ipv4Addr, Ipv4Addr)> {
     let Ok((own, prefix)) = receiver.network() else { return Ok(BENCHMARK) };
@@ -52,8 +53,8 @@ pub fn interrupted(place: &Place) -> Vec<usize> {
     cpus
 }
 
-/// One for the flood and one for processes, away from those that the card keeps busy where there
-/// are enough.
+/// A processor for the flood and one for processes, other than those that the card keeps busy if
+/// there are enough.
 pub fn processors(allowed: &[usize], busy: &[usize]) -> Result<(usize, usize)> {
     let first = allowed.first().context("no processor may be used")?;
     let free: Vec<usize> = allowed.iter().copied().filter(|cpu| !busy.contains(cpu)).collect();
@@ -62,7 +63,7 @@ pub fn processors(allowed: &[usize], busy: &[usize]) -> Result<(usize, usize)> {
     Ok((sender, rest(&free).or_else(|| rest(allowed)).unwrap_or(*first)))
 }
 
-/// What is here, and what of it is in use.
+/// The interfaces of the namespace, and which of them are in use.
 struct Surroundings {
     links: Vec<Link>,
     /// Interfaces of default routes.
@@ -87,7 +88,7 @@ impl Surroundings {
         Ok(Self { links: netlink.links()?, ways_out, connected })
     }
 
-    /// One that may be used.
+    /// An interface that may be used.
     fn card(&self, name: &str) -> Result<Link> {
         let Some(link) = self.links.iter().find(|link| link.name == name) else {
             bail!("there is no interface {name} here: `ip link` shows which there are");
@@ -105,7 +106,7 @@ impl Surroundings {
         Ok(link.clone())
     }
 
-    /// By whoever is reached over it.
+    /// Refuses a card that another use depends on.
     fn refuse_in_use(&self, link: &Link) -> Result<()> {
         let (name, ifindex) = (&link.name, link.ifindex);
         let passes = |upper: Ifindex| underneath(upper, &self.links).contains(&ifindex);
@@ -124,7 +125,7 @@ impl Surroundings {
     }
 }
 
-/// Packets that end nowhere would be sent on: to addresses that this host does not have.
+/// Refuses a host that forwards: it would forward packets to addresses that it does not have.
 fn is_silent(receiver: &Link) -> Result<()> {
     let name = &receiver.name;
     if Place::home(name).ipv4().is_ok() {
@@ -149,10 +150,10 @@ fn neighbours(own: Ipv4Addr, prefix: u8) -> impl Iterator<Item = Ipv4Addr> {
 }
 
 const ESTABLISHED: u8 = 1;
-/// Of RFC 2544's network, 198.18.0.0/15.
+/// Addresses of RFC 2544's network, 198.18.0.0/15.
 const BENCHMARK: (Ipv4Addr, Ipv4Addr) =
     (Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2));
-/// Addresses of a network that are looked at.
+/// Maximum number of addresses of a network that are tried.
 const TRIED: usize = 256;
 
 #[cfg(test)]

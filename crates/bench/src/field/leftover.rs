@@ -1,4 +1,4 @@
-//! Removes what runs that died left on a host.
+//! Removes what killed runs left on a host.
 //!
 //! Rule: a name holds its process and when that started (`owner`), so only what has no owner any
 //! more is removed. In a lab all of it goes with the namespaces.
@@ -11,7 +11,8 @@ use sys::process::Process;
 use super::Place;
 use super::owner::PREFIX;
 
-/// Deletes the nft tables of processes that are gone; how many. Without `nft` there are none.
+/// Deletes the nft tables of processes that have ended; returns their number. Without `nft` there
+/// are none.
 pub fn sweep(place: &Place) -> Result<usize> {
     let Some(list) = nft(place, &["list", "tables"])? else { return Ok(0) };
     let dead: Vec<(&str, &str)> = list.lines().filter_map(table).filter(is_dead).collect();
@@ -21,7 +22,7 @@ pub fn sweep(place: &Place) -> Result<usize> {
     Ok(dead.len())
 }
 
-/// What it printed; nothing when there is no such program, or it fails.
+/// The output of a command; empty if there is no such program, or it fails.
 fn nft(place: &Place, words: &[&str]) -> Result<Option<String>> {
     let mut command = place.command("nft")?;
     let Ok(output) = command.args(words).stdin(Stdio::null()).output() else { return Ok(None) };
@@ -38,7 +39,7 @@ fn table(line: &str) -> Option<(&str, &str)> {
     Some((family, name))
 }
 
-/// Ours, and nobody's any more.
+/// Whether it is a table of this project without a living owner.
 fn is_dead((_, name): &(&str, &str)) -> bool {
     let owner = name.strip_prefix(PREFIX).and_then(|rest| {
         let (pid, started) = rest.split_once('-')?;

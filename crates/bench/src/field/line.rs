@@ -20,13 +20,17 @@ use crate::Testbed;
 /// The hosts on which forwarding paths are measured.
 #[derive(Debug)]
 pub struct Line {
+    /// The host that floods.
     pub sender: Place,
     /// The forwarder's interface towards the sender.
     pub near: Place,
     /// The forwarder's interface towards the sink.
     pub far: Place,
+    /// The host at which packets arrive.
     pub sink: Place,
+    /// The host between the two, which is measured.
     pub forwarder: Host,
+    /// The processors of the flood, the forwarder and the sink.
     pub cpus: Cpus,
     _lab: Router,
 }
@@ -60,7 +64,8 @@ impl Line {
         )
     }
 
-    /// UDP of 60 bytes with its checksum, from the sender to `ip` behind the interface `mac` of.
+    /// UDP of 60 bytes with its checksum, from the sender to the address of `ip`, addressed to the
+    /// interface of `mac`.
     pub fn frame(&self, mac: &Place, ip: &Place) -> Result<Vec<u8>> {
         Ok(self.flow(mac, ip)?.udp(&PAYLOAD)?)
     }

@@ -1,8 +1,8 @@
-//! Two ends of a link: one floods, the other is measured. Both are hosts of a lab, or cards that
-//! somebody named (`card`). Or three hosts of a lab in a [`Line`].
+//! Two ends of a link: one floods, the other is measured. Both are hosts of a lab, or named cards
+//! (`card`). Or three hosts of a lab in a [`Line`].
 //!
 //! Rule: everything that a scenario changes goes through a [`Place`], which knows whether it is a
-//! host of the lab or an interface that somebody named; no other interface is touched. On veth the
+//! host of the lab or a named interface; no other interface is touched. On veth the
 //! receiver's work is done on the sender's processor, so a rate is of both together.
 
 mod card;
@@ -37,18 +37,20 @@ use crate::Testbed;
 /// What hooks are measured on.
 #[derive(Debug)]
 pub struct Field {
+    /// The end that floods.
     pub sender: Place,
+    /// The end that is measured.
     pub receiver: Place,
-    /// Of the flood.
+    /// Processor of the flood.
     pub sender_cpu: usize,
-    /// For a process of the receiver: another one, if there is any.
+    /// Processor of the receiver's process: another one, if there is any.
     pub receiver_cpu: usize,
     _lab: Option<TwoHosts>,
 }
 
 impl Field {
     /// # Errors
-    /// When the lab cannot be made, or the interfaces cannot be had.
+    /// When the lab cannot be created, or the interfaces cannot be used.
     pub fn build(testbed: &Testbed) -> Result<Self> {
         match testbed {
             Testbed::Lab => Self::lab(&LinkOptions::default()),
@@ -56,10 +58,10 @@ impl Field {
         }
     }
 
-    /// In a lab whose link is not the usual one.
+    /// Builds a field in a lab with the given options of its link.
     ///
     /// # Errors
-    /// When the lab cannot be made.
+    /// When the lab cannot be created.
     pub fn lab(options: &LinkOptions) -> Result<Self> {
         let net = TwoHosts::build(options)?;
         let place = |host: &lab::Host| Place::lab(host.clone(), LINK);
@@ -68,7 +70,7 @@ impl Field {
         Ok(Self { sender, receiver, sender_cpu, receiver_cpu, _lab: Some(net) })
     }
 
-    /// What dead runs left is taken away first.
+    /// Removes what killed runs left, then prepares the field.
     fn cards(iface: &str, peer: &str) -> Result<Self> {
         let (sender, receiver) = card::open(iface, peer)?;
         leftover::sweep(&receiver)?;
@@ -77,7 +79,7 @@ impl Field {
         Ok(Self { sender, receiver, sender_cpu, receiver_cpu, _lab: None })
     }
 
-    /// Whether it is known how many frames were sent: by another host they are not told.
+    /// Whether it is known how many frames were sent: another host does not report them.
     pub fn is_offer_known(&self) -> bool {
         !self.sender.is_away()
     }
@@ -95,12 +97,12 @@ impl Field {
         }
     }
 
-    /// Two places of a lab that somebody else keeps.
+    /// Two places of a lab that the caller owns.
     pub fn between(sender: Place, receiver: Place, sender_cpu: usize, receiver_cpu: usize) -> Self {
         Self { sender, receiver, sender_cpu, receiver_cpu, _lab: None }
     }
 
-    /// Who shares a processor with whom, for the report.
+    /// Which hosts share a processor, for the report.
     pub fn facts(&self) -> String {
         let busy = card::interrupted(&self.receiver);
         if !busy.is_empty() {
@@ -129,18 +131,19 @@ impl Field {
         Ok(Flow::new(side(&self.sender, from)?, side(&self.receiver, to)?).udp_of_length(FRAME)?)
     }
 
-    /// Frames to [`PORT`] as fast as they go whenever the flood is told to, in a lab.
+    /// Frames to [`PORT`] at the highest rate whenever the flood is resumed, in a lab.
     pub fn held_flood(&self, longest: Duration) -> Result<Flood> {
         Flood::held(self, self.frame(PORT)?, longest)
     }
 
-    /// Frames to [`PORT`] as fast as they go, or so many a second, for at most `longest`.
+    /// Frames to [`PORT`] at the highest rate, or at `rate` frames per second, for at most
+    /// `longest`.
     pub fn flood(&self, rate: Option<u64>, longest: Duration) -> Result<Flood> {
         Flood::start(self, self.frame(PORT)?, rate, longest)
     }
 }
 
-/// That of the flood.
+/// Destination port of the flood.
 pub const PORT: u16 = 1234;
 /// Bytes of a frame without its checksum: the least that Ethernet has.
 pub const FRAME: usize = 60;

@@ -33,6 +33,7 @@ enum Location {
 }
 
 impl Place {
+    /// The interface `device` of a host of the lab.
     pub fn lab(host: Host, device: &str) -> Self {
         Self { at: Location::Lab(host), device: device.to_owned() }
     }
@@ -95,10 +96,12 @@ impl Place {
         }
     }
 
+    /// A netlink socket in the namespace of this place.
     pub fn netlink(&self) -> Result<Netlink> {
         Ok(self.run(Netlink::open)??)
     }
 
+    /// An ethtool socket in the namespace of this place.
     pub fn ethtool(&self) -> Result<Ethtool> {
         Ok(self.run(Ethtool::open)??)
     }
@@ -108,10 +111,12 @@ impl Place {
         Ok(self.netlink()?.link(&self.device)?)
     }
 
+    /// The index of the interface in its namespace.
     pub fn ifindex(&self) -> Result<Ifindex> {
         Ok(self.link()?.ifindex)
     }
 
+    /// The MAC address of the interface.
     pub fn mac(&self) -> Result<Mac> {
         match &self.at {
             Location::Remote(mac) => Ok(*mac),

@@ -1,7 +1,7 @@
-//! How an interface's packets are received: by whom, and how long that may be put off.
+//! How an interface's packets are received: by which thread, and how long that may be deferred.
 //!
-//! Rule: of interfaces of a lab alone; an [`Attribute`] is as it was again when dropped. Kernel
-//! threads stay with the interface until a poller has had it, so ask for them each time.
+//! Rule: only interfaces of a lab are changed; an [`Attribute`] is restored when dropped. Kernel
+//! threads remain until another poller takes the interface, so request them each time.
 
 use anyhow::Result;
 use lab::Host;
@@ -21,8 +21,8 @@ impl Place {
         Ok(pollers)
     }
 
-    /// Its packets are left to whoever polls it all the time: to no thread of the kernel, and to
-    /// soft interrupts only when nobody has polled for `timeout_ns`.
+    /// Leaves its packets to a busy-polling process: to no kernel thread, and to soft interrupts
+    /// only after `timeout_ns` without a poll.
     pub fn leave_to_poller(&self, timeout_ns: u32) -> Result<[Attribute; 3]> {
         let threaded = Attribute::set(self, "threaded", "0")?;
         let timeout = Attribute::set(self, "gro_flush_timeout", &timeout_ns.to_string())?;
@@ -59,5 +59,5 @@ impl Drop for Attribute {
 /// Real-time priority would leave a twentieth of the processor to others, however much there is
 /// to do.
 const FAVOURED: i32 = -20;
-/// Empty polls before interrupts are let in again.
+/// Empty polls before interrupts are enabled again.
 const ROUNDS: &str = "2";

@@ -1,8 +1,8 @@
-//! What an attacker with ten million invented addresses sends at the lab's stage.
+//! The flood of an attacker with ten million forged addresses, in the lab's stage.
 //!
-//! Rule: every address has its turn before one comes again, and they lie as far apart as they can,
-//! each in a /24 of its own, so that nothing can be known of one by another. Not here: how fast,
-//! and what is done about it.
+//! Rule: every address is used before one is repeated, and they are as far apart as possible, each
+//! in its own /24, so that no address gives information about another. Not here: the rate, and the
+//! defenses.
 
 use std::net::Ipv4Addr;
 
@@ -12,19 +12,19 @@ use lab::stage::{ATTACKER_MAC, FLOOD_PORT, OPENING, SERVER_LINK, SERVICE};
 use traffic::Template;
 use traffic::stream::{Order, Pool, Quick, QuickProtocol, Value, Vary};
 
-/// What is sent to the stage's server.
+/// The kind of frames that are sent to the stage's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
-    /// UDP from one address that nobody has, to a port where nothing listens.
+    /// UDP from one unused address, to a port without a listener.
     Constant,
-    /// The same from [`SOURCES`] addresses in turn.
+    /// UDP from [`SOURCES`] addresses in turn.
     Udp,
-    /// Connection requests to the service for newcomers, from as many.
+    /// Connection requests to the service for new connections, from [`SOURCES`] addresses in turn.
     Syn,
 }
 
 impl Attack {
-    /// The frames, of 60 bytes; of 74 where they ask for a connection.
+    /// The frames, of 60 bytes; connection requests have 74.
     ///
     /// # Errors
     /// The stage's server is gone.
@@ -49,7 +49,7 @@ impl Attack {
     }
 }
 
-/// The invented address with this number, from 1.0.0.0 up to what is multicast; then again.
+/// The forged address with this number, from 1.0.0.0 up to the multicast range; then again.
 pub fn invented(number: u64) -> Ipv4Addr {
     let number = (number % u64::from(SOURCES)) as u32;
     Ipv4Addr::from_bits(FIRST.to_bits() + STEP * number)
@@ -61,9 +61,10 @@ fn sources() -> Value {
     Value::Vary(Vary { pool, step: STEP.into(), order: Order::Sequence })
 }
 
+/// Number of forged source addresses, used in turn.
 pub const SOURCES: u32 = 10_000_000;
 const FIRST: Ipv4Addr = Ipv4Addr::new(1, 0, 0, 0);
-/// From one address to the next.
+/// Distance from one address to the next.
 const STEP: u32 = 374;
 const MTU: usize = 1500;
 

@@ -88,7 +88,7 @@ mod tests {
         let cpu = Cpus::here().unwrap().process;
         let (turns, seen) = mpsc::sync_channel(0);
         let turn = move || {
-            // Nobody takes it when the test is done with the first ones.
+            // There is no receiver once a test has ended after the first turns.
             let _ = turns.try_send(());
             Ok(())
         };

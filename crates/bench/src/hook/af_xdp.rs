@@ -9,9 +9,10 @@ use super::reader::{PATIENCE, Reader};
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// Packets are read by an AF_XDP socket.
 pub const AF_XDP: Hook = Hook::new(
     "af-xdp",
-    "an AF_XDP socket that a thread on another processor reads, frames used again at once",
+    "an AF_XDP socket that a thread on another processor reads, frames reused immediately",
     set,
 )
 .read();
@@ -41,5 +42,5 @@ fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     Ok(Box::new(Reader::start(field.receiver_cpu, read)?))
 }
 
-/// Packets of one queue before the next is looked at.
+/// Packets of one queue before the next one is polled.
 const BATCH: usize = 256;

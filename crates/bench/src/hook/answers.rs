@@ -1,8 +1,8 @@
-//! Where the answers end that the lab's server gives to invented addresses: at the attacker's door.
+//! Drops the responses of the lab's server to forged addresses, at the attacker's interface.
 //!
-//! Rule: they leave the server as answers to anybody would, and nobody's processor carries them
-//! further. The door is a program in the driver on the attacker's end of the link, which is also
-//! what lets a veth take frames that a program on the other end sends back.
+//! Rule: they leave the server as other responses do, and cost no further processor time. A program
+//! in the driver on the attacker's end of the link drops them; it also lets the veth accept frames
+//! that a program on the other end sends back.
 
 use anyhow::Result;
 use kernel::{Link, Mode};
@@ -15,7 +15,7 @@ use super::filter::{object, parsed};
 use crate::field::Place;
 use filter::PROGRAM;
 
-/// Dropped, the server has no way to addresses that it does not know, as before.
+/// A guard; dropped, the server has no route to unknown addresses, as before.
 #[derive(Debug)]
 pub struct Answers {
     server: Host,
@@ -25,7 +25,7 @@ pub struct Answers {
 
 impl Answers {
     /// # Errors
-    /// When the program cannot be put on, or the server has a default route already.
+    /// The program cannot be attached, or the server already has a default route.
     pub fn end(stage: &Stage) -> Result<Self> {
         let (server, attacker) = (stage.net.server.clone(), &stage.net.attacker);
         // What comes from the driver itself goes back to the sender's address, what the stack
@@ -49,5 +49,5 @@ impl Drop for Answers {
     }
 }
 
-/// The attacker's own interface, the server's next hop to everybody.
+/// The attacker's own interface, the server's default gateway.
 const BRIDGE: &str = "br0";

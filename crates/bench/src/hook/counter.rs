@@ -6,7 +6,7 @@ use spec::asm::Reg::{R0, R1, R2, R10};
 use spec::asm::{Assembler, Cond, Label};
 use spec::{MapDef, MapKind};
 
-/// To be declared in the program's object.
+/// The counter's map, to be declared in the program's object.
 pub fn map() -> MapDef {
     MapDef {
         name: NAME.into(),
@@ -18,19 +18,19 @@ pub fn map() -> MapDef {
     }
 }
 
-/// Adds one. Goes to `never` where the verifier thinks that there is no counter. Overwrites R0 to
+/// Adds one. Jumps to `never` if the lookup fails, which the verifier requires. Overwrites R0 to
 /// R5 and four bytes of the stack.
 pub fn count(a: &mut Assembler, never: Label) {
     a.note("count").store32(R10.at(KEY), 0).mov(R2, R10).add(R2, KEY);
     a.lookup(NAME, R2.at(0)).jump_if(R0, Cond::Eq, 0, never).count(R0.at(0), 1, R1);
 }
 
-/// Of all processors.
+/// The sum over all processors.
 pub fn read(object: &Object) -> Result<u64> {
     let values = object.map(NAME)?.lookup_per_cpu(&0u32.to_ne_bytes())?;
     values.and_then(|values| values.sums().first().copied()).context("a counter without a value")
 }
 
 const NAME: &str = "count";
-/// Its place on the stack.
+/// Offset of the key on the stack.
 const KEY: i16 = -4;

@@ -1,8 +1,8 @@
-//! The filter with the rules that somebody under attack would write: one that drops the flood, and
-//! limits for each source and for all of them, a SYN proxy.
+//! The filter with the rules that an operator under attack would write: one that drops the flood,
+//! limits per source and in total, a SYN proxy.
 //!
-//! Rule: the limits are those of the demo and of the tests, too. What a limit lets pass goes up the
-//! stack, to a port where nobody listens: it ended there, not at the hook.
+//! Rule: the limits are those of the demo and of the tests, too. Packets that a limit passes go up
+//! the stack, to a port without a listener: they ended there, not at the hook.
 
 use std::path::Path;
 
@@ -15,12 +15,14 @@ use spec::Verdict;
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// The filter with one rule that drops the flood.
 pub const DROP: Hook = Hook::new(
     "filter-drop",
     "the filter in the driver, with one rule, which drops the flood by protocol and port",
     |field| set(field, &format!("rules = ['flood: drop udp dport {PORT}']")),
 );
 
+/// The filter with limits per source and in total.
 pub const LIMITS: Hook = Hook::new(
     "filter-limits",
     "the filter in the driver, with limits for UDP: 5 packets a second of each source, and 5,000 \
@@ -28,6 +30,7 @@ pub const LIMITS: Hook = Hook::new(
     |field| set(field, LIMIT_RULES),
 );
 
+/// The filter with a SYN proxy.
 pub const PROXY: Hook = Hook::new(
     "filter-proxy",
     "the filter in the driver, with a SYN proxy for more than 20,000 connection requests a second",

@@ -1,9 +1,9 @@
 //! iptables: a rule that drops, in one of its tables.
 //!
-//! Rule: one rule, the first of its chain, which goes with its guard. The table itself stays, since
-//! nobody can take it away: in a lab these hooks have hosts of their own, and at home there are
-//! none. Where a host has both kinds, the legacy one is used: the other one's rules are those of
-//! nft, which has hooks too.
+//! Rule: one rule, the first of its chain, which goes with its guard. The table itself remains,
+//! because it cannot be removed: in a lab these hooks have their own hosts, and on the machine
+//! itself they are not available. Where a host has both kinds, the legacy one is used: the other
+//! one's rules are those of nft, which has hooks too.
 
 use std::cell::RefCell;
 
@@ -14,13 +14,14 @@ use super::tool::Tool;
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
-pub const INPUT: Hook = Hook::new(
-    "iptables-input",
-    "an iptables rule in INPUT, behind the routing decision",
-    |field| set(field, "filter", Chain::Input),
-)
-.apart();
+/// A rule in the chain INPUT of table filter.
+pub const INPUT: Hook =
+    Hook::new("iptables-input", "an iptables rule in INPUT, after the routing decision", |field| {
+        set(field, "filter", Chain::Input)
+    })
+    .apart();
 
+/// A rule in the chain PREROUTING of table raw.
 pub const RAW: Hook = Hook::new(
     "iptables-raw",
     "an iptables rule in PREROUTING of table raw, before tracking and routing",
@@ -28,7 +29,7 @@ pub const RAW: Hook = Hook::new(
 )
 .apart();
 
-/// One that may be there.
+/// A rule that may be present.
 struct Rule {
     iptables: Tool,
     device: String,
@@ -38,7 +39,7 @@ struct Rule {
 
 fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn ActiveHook>> {
     let is_home = field.receiver.is_home();
-    ensure!(!is_home, "its tables would stay in this namespace, and its rule if the run is killed");
+    ensure!(!is_home, "its tables would remain in this namespace");
     let mut refusals = Vec::new();
     for program in PROGRAMS {
         let device = field.receiver.device().to_owned();
@@ -52,7 +53,7 @@ fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn Activ
 }
 
 impl Rule {
-    /// Puts it first (`-I`) or takes it away (`-D`).
+    /// Inserts it as the first rule (`-I`) or deletes it (`-D`).
     fn edit(&self, act: &str) -> Result<()> {
         let port = PORT.to_string();
         let table = ["-w", WAIT, "-t", self.table, act, word(self.chain)];
@@ -62,7 +63,7 @@ impl Rule {
     }
 }
 
-/// One that is there.
+/// A rule that is present.
 struct ActiveRule {
     rule: Rule,
     counters: Counters,
@@ -75,7 +76,7 @@ enum Counters {
 }
 
 impl Rule {
-    /// Of the kind of iptables that put it.
+    /// Counters of the rule, by the kind of iptables that added it.
     fn counters(&self, field: &Field) -> Result<Counters> {
         let is_nft = self.iptables.run(["--version"], "")?.contains("nf_tables");
         Ok(match is_nft {
@@ -104,7 +105,7 @@ impl Drop for ActiveRule {
     }
 }
 
-/// As iptables calls it.
+/// Name of the chain in iptables.
 fn word(chain: Chain) -> &'static str {
     match chain {
         Chain::Prerouting => "PREROUTING",
@@ -112,7 +113,7 @@ fn word(chain: Chain) -> &'static str {
     }
 }
 
-/// The last is what a host calls its own choice.
+/// Programs to try; the last is the host's default.
 const PROGRAMS: [&str; 3] = ["iptables-legacy", "iptables-nft", "iptables"];
-/// Seconds to wait for others that change rules.
+/// Seconds to wait for other processes that change rules.
 const WAIT: &str = "5";

@@ -8,6 +8,7 @@ use spec::{ProgramKind, Verdict};
 use super::{ActiveHook, Hook};
 use crate::field::{Field, Place};
 
+/// A program of two instructions: the limit of the sender.
 pub const LIMIT: Hook =
     Hook::new(NAME, "the least program in the driver: what the sender can do", set);
 
@@ -27,7 +28,7 @@ pub fn attach(field: &Field, object: &Object) -> Result<Box<dyn ActiveHook>> {
     Ok(Box::new(Attached { receiver: field.receiver.clone(), _link: link }))
 }
 
-/// Two instructions.
+/// A program of two instructions.
 pub fn object() -> Result<Object> {
     let mut program = Assembler::new(NAME, ProgramKind::XDP);
     program.verdict(Verdict::Drop);
@@ -42,5 +43,5 @@ impl ActiveHook for Attached {
     }
 }
 
-/// Of the program, and of the row.
+/// Name of the program and of its row.
 pub const NAME: &str = "limit";

@@ -1,9 +1,9 @@
 //! Places of the receive path where packets can end: each file is one, with how packets are ended
 //! there and where they are counted.
 //!
-//! Rule: a hook that is set up is a guard; dropped, the receiver is as it was. What cannot be set
-//! up says why, in the kernel's words where it has any. Counted is what ended there, by whoever
-//! ended it, never what was sent.
+//! Rule: a hook that is set up is a guard; dropped, the receiver is as it was. A hook that cannot
+//! be set up has the reason, in the kernel's words if there are any. The hook counts the packets
+//! that ended there, never those that were sent.
 
 pub mod af_xdp;
 pub mod answers;
@@ -25,23 +25,24 @@ use anyhow::{Result, ensure};
 use crate::field::{Field, Flood};
 use crate::transient::Transient;
 
-/// One place.
+/// A place of the receive path where packets can end.
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
-    /// Of its rows.
+    /// Name of its rows.
     pub name: &'static str,
-    /// What is done there, in a line.
+    /// A description of one line.
     pub about: &'static str,
     /// Sets it up on the receiver: packets of [`PORT`](crate::field::PORT) end there.
     pub set: fn(&Field) -> Result<Box<dyn ActiveHook>>,
-    /// It leaves behind what other hooks would meet (empty tables): in a lab, hosts of its own.
+    /// It leaves state that affects other hooks (empty tables): in a lab it has its own hosts.
     pub is_apart: bool,
-    /// Packets are read by a thread on another processor, so a packet's time is that of whoever is
-    /// slower.
+    /// Packets are read by a thread on another processor, so a packet's time is that of the slower
+    /// of the two.
     pub is_read: bool,
 }
 
 impl Hook {
+    /// A hook with the name of its rows, its description, and the function that sets it up.
     pub const fn new(
         name: &'static str,
         about: &'static str,
@@ -89,24 +90,25 @@ pub fn warm_up(hook: &dyn ActiveHook) -> Result<()> {
         Err(fault) => Ok(Some(Err(fault))),
     });
     match waited {
-        // Some came: whoever ends them was given little time.
+        // Some arrived: the process that ends them got little processor time.
         Err(fault) if hook.ended()? > start => Err(Transient::from(fault).into()),
         waited => waited?,
     }
 }
 
-/// Packets and time between two looks.
+/// Packets and time between two readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
+    /// Length of the span.
     pub seconds: f64,
-    /// Given to the sender's driver.
+    /// Packets that the sender's driver accepted.
     pub offered: u64,
-    /// That ended at the hook.
+    /// Packets that ended at the hook.
     pub ended: u64,
 }
 
 impl Span {
-    /// What happens while `wait` lasts.
+    /// Measures while `wait` lasts.
     pub fn of(flood: &Flood, hook: &dyn ActiveHook, wait: impl FnOnce()) -> Result<Self> {
         let start = Reading::at(flood, hook)?;
         wait();
@@ -116,12 +118,12 @@ impl Span {
             offered: end.given - start.given,
             ended: end.ended - start.ended,
         };
-        // Some did before the clock started, so whoever ends them was given no time.
+        // Some did before the clock started, so the process that ends them got no processor time.
         ensure!(span.ended > 0, Transient::NoneEnded);
         Ok(span)
     }
 
-    /// Both, one after the other.
+    /// The sum of two spans.
     pub fn and(self, other: Self) -> Self {
         Self {
             seconds: self.seconds + other.seconds,
@@ -130,18 +132,18 @@ impl Span {
         }
     }
 
-    /// Packets a second that ended.
+    /// Packets per second that ended.
     pub fn rate(&self) -> f64 {
         self.ended as f64 / self.seconds
     }
 
-    /// Packets a second that were offered.
+    /// Packets per second that were offered.
     pub fn offered_rate(&self) -> f64 {
         self.offered as f64 / self.seconds
     }
 
-    /// Of what was offered, the share that ended elsewhere, in percent; what is on its way at a
-    /// look can make it a little less than it is.
+    /// The share of the offered packets that ended elsewhere, in percent; packets in flight at a
+    /// reading can make it slightly too small.
     pub fn lost(&self) -> f64 {
         100.0 * self.offered.saturating_sub(self.ended) as f64 / self.offered.max(1) as f64
     }
@@ -155,11 +157,11 @@ struct Reading {
 }
 
 impl Reading {
-    /// Every hook answers in microseconds; one that is held up is asked again, for the time and
-    /// what was given are those half-way.
+    /// Every hook answers in microseconds; a delayed reading is repeated, because time and offered
+    /// packets are interpolated to its middle.
     fn at(flood: &Flood, hook: &dyn ActiveHook) -> Result<Self> {
         let (mut look, mut took) = Self::once(flood, hook)?;
-        for _ in 1..LOOKS {
+        for _ in 1..READINGS {
             if took <= SOON {
                 break;
             }
@@ -171,7 +173,7 @@ impl Reading {
         Ok(look)
     }
 
-    /// And how long it took.
+    /// How long the reading took.
     fn once(flood: &Flood, hook: &dyn ActiveHook) -> Result<(Self, Duration)> {
         let (before, given) = (Instant::now(), flood.given());
         let ended = hook.ended()?;
@@ -181,9 +183,9 @@ impl Reading {
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A look that took no longer is good: less than a thousandth of the shortest usual window.
+/// A reading that took no longer is good: less than a thousandth of the shortest usual window.
 const SOON: Duration = Duration::from_micros(150);
-/// Of which the quickest counts.
-const LOOKS: usize = 5;
-/// Packets that end before the clock starts.
+/// Number of readings, of which the quickest counts.
+const READINGS: usize = 5;
+/// Number of packets that must end before the clock starts.
 const WARM_UP: u64 = 1000;

@@ -1,7 +1,7 @@
 //! nftables: a rule that counts and drops, in one of its hooks.
 //!
-//! Rule: everything is in a table of this process's name, which goes with its guard; what a run
-//! that was killed left is swept by the next one (`field`).
+//! Rule: everything is in a table of this process's name, which goes with its guard; the table of a
+//! killed run is removed by the next one (`field`).
 
 use std::cell::RefCell;
 
@@ -12,16 +12,18 @@ use super::tool::Tool;
 use super::{ActiveHook, Hook};
 use crate::field::{self, Field, PORT};
 
+/// A rule in the input hook.
 pub const INPUT: Hook =
-    Hook::new("nft-input", "an nft rule in the input hook, behind the routing decision", |field| {
+    Hook::new("nft-input", "an nft rule in the input hook, after the routing decision", |field| {
         // Without an address, nothing is routed there.
         field.receiver.ipv4()?;
         set(field, NftFamily::Ipv4, "hook input priority filter", "")
     });
 
+/// A rule in the input hook with connection tracking.
 pub const CONNTRACK: Hook = Hook::new(
     "conntrack",
-    "the same behind `ct state established accept`, so that connections are tracked",
+    "the same after `ct state established accept`, so that connections are tracked",
     |field| {
         let is_home = field.receiver.is_home();
         ensure!(!is_home, "it would track the connections of every interface of this namespace");
@@ -29,15 +31,17 @@ pub const CONNTRACK: Hook = Hook::new(
     },
 );
 
+/// A rule in the prerouting hook at priority raw.
 pub const RAW: Hook = Hook::new(
     "nft-raw",
     "an nft rule in the prerouting hook at priority raw, before tracking and routing",
     |field| set(field, NftFamily::Ipv4, "hook prerouting priority raw", ""),
 );
 
+/// A rule in the ingress hook of the device.
 pub const NETDEV: Hook = Hook::new(
     "nft-netdev",
-    "an nft rule in the device's ingress hook, before the stack looks at the protocol",
+    "an nft rule in the device's ingress hook, before the stack reads the protocol",
     |field| {
         let hook = format!("hook ingress device \"{}\" priority 0", field.receiver.device());
         set(field, NftFamily::Netdev, &hook, "")
@@ -69,7 +73,7 @@ fn set(field: &Field, family: NftFamily, hook: &str, before: &str) -> Result<Box
     Ok(Box::new(Table { nft, counters, family, name }))
 }
 
-/// As `nft` calls it.
+/// Name of the table in `nft`.
 fn word(family: NftFamily) -> &'static str {
     match family {
         NftFamily::Ipv4 => "ip",

@@ -1,4 +1,4 @@
-//! A UDP socket of this process: the whole stack, and the way into user space.
+//! A UDP socket of this process: the whole stack, and the copy to user space.
 
 use std::net::UdpSocket;
 
@@ -9,6 +9,7 @@ use super::reader::{PATIENCE, Reader};
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// Packets are received by a UDP socket.
 pub const SOCKET: Hook = Hook::new(
     "socket",
     "a UDP socket that a thread on another processor reads, 64 packets a call (recvmmsg)",

@@ -10,6 +10,7 @@ use spec::{ProgramKind, Spec};
 use super::{ActiveHook, Hook, counter};
 use crate::field::{Field, PORT};
 
+/// A BPF program in the traffic-control hook.
 pub const BPF: Hook = Hook::new(
     "tc-bpf",
     "a BPF program at the device's tc ingress (tcx) that reads the UDP port",
@@ -28,7 +29,7 @@ fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     Ok(Box::new(Attached { object, _link: link }))
 }
 
-/// Counts and drops UDP to [`PORT`], over IPv4 without options; the rest goes on.
+/// Counts and drops UDP to [`PORT`], over IPv4 without options; passes the rest.
 fn program() -> Result<Spec> {
     let mut a = Assembler::new(NAME, ProgramKind::TCX_INGRESS);
     let on = a.label();

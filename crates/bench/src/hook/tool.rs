@@ -1,8 +1,8 @@
-//! The programs that set up what has no interface of ours (`nft`, `iptables`), and `xway` as users
-//! run it.
+//! External programs for settings that this project has no code for (`nft`, `iptables`), and `xway`
+//! as users run it.
 //!
-//! Rule: they are looked for when they are needed, run where the rules are to be, and what they
-//! complain of is what is told.
+//! Rule: they are searched for when they are needed, run where the rules are to be, and their error
+//! messages are reported.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
@@ -14,7 +14,7 @@ use sys::priority::Priority;
 
 use crate::field::{Field, Place};
 
-/// One of them, and where it acts.
+/// A program, and where it runs.
 pub struct Tool {
     program: String,
     place: Place,
@@ -22,20 +22,20 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// For the receiver of a field.
+    /// A tool for the receiver of a field.
     pub fn new(field: &Field, program: impl Into<String>) -> Self {
         Self::at(field.receiver.clone(), field.receiver_cpu, program)
     }
 
-    /// For somebody else.
+    /// A tool of the given place, processor and name.
     pub fn at(place: Place, cpu: usize, program: impl Into<String>) -> Self {
         Self { program: program.into(), place, cpu }
     }
 
-    /// Runs it to its end; what it printed.
+    /// Runs it to its end; returns its output.
     ///
     /// # Errors
-    /// When there is no such program, or it fails; the first lines that it said.
+    /// There is no such program, or it fails; with the first lines that it printed.
     pub fn run<A: AsRef<OsStr>>(
         &self,
         words: impl IntoIterator<Item = A>,
@@ -45,16 +45,16 @@ impl Tool {
         let mut command = self.place.command(program)?;
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.start(command)?;
-        // It may end before it has read everything: then it says why.
+        // It may end before it has read everything: then it prints the reason.
         let _unread = child.stdin.take().map(|mut pipe| pipe.write_all(input.as_bytes()));
         let output = child.wait_with_output().with_context(|| format!("waiting for {program}"))?;
-        let said = complaint(&String::from_utf8_lossy(&output.stderr));
-        ensure!(output.status.success(), "{program}: {said}");
+        let printed = complaint(&String::from_utf8_lossy(&output.stderr));
+        ensure!(output.status.success(), "{program}: {printed}");
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Out of the sender's way and soon done: a counter is read under a flood, and what passes
-    /// while it is read is not known of.
+    /// Runs on another processor than the sender and with high priority, because counters are read
+    /// under a flood and packets that pass meanwhile are not known.
     fn start(&self, mut command: Command) -> Result<Child> {
         let spawn = || {
             sys::cpu::set_affinity(&[self.cpu])?;
@@ -77,7 +77,7 @@ impl Tool {
     }
 }
 
-/// What matters of it: the lines that quote the input are left out.
+/// The relevant lines of an error message, without those that quote the input.
 fn complaint(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<_> = lines.filter(|line| !line.starts_with('#')).collect();
@@ -87,7 +87,7 @@ fn complaint(said: &str) -> String {
     told.join("; ")
 }
 
-/// Lines of a complaint.
+/// Maximum number of lines of an error message.
 const MOST: usize = 2;
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ use spec::{Spec, Verdict};
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// The drop program in the driver.
 pub const NATIVE: Hook =
     Hook::new("xdp-native", "XDP in the driver, before a packet has a socket buffer", |field| {
         set(field, Mode::Native)
     });
 
+/// The drop program in the stack's generic XDP hook.
 pub const GENERIC: Hook = Hook::new("xdp-generic", "XDP in the stack, after it has one", |field| {
     set(field, Mode::Generic)
 });

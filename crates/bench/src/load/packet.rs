@@ -23,6 +23,7 @@ impl Template {
         Ok(Self { bytes: Flow::new(source, target).udp_of_length(size)? })
     }
 
+    /// Length of the frame in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }

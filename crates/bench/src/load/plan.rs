@@ -31,6 +31,7 @@ impl Role {
 /// The parameters of a run.
 #[derive(Debug)]
 pub struct Plan {
+    /// What each worker does with packets.
     pub role: Role,
     /// Packets per batch.
     pub batch: usize,
@@ -52,17 +53,24 @@ pub struct Plan {
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Counters {
+    /// Packets that all workers sent.
     pub sent: AtomicU64,
+    /// Packets that all workers received.
     pub received: AtomicU64,
+    /// Numbers that have not arrived.
     pub missing: AtomicU64,
 }
 
 /// What all workers have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// Time since the first packet.
     pub elapsed: Duration,
+    /// Packets that all workers sent.
     pub sent: u64,
+    /// Packets that all workers received.
     pub received: u64,
+    /// Numbers that have not arrived.
     pub missing: u64,
 }
 
@@ -82,6 +90,7 @@ impl Plan {
         }
     }
 
+    /// The totals of all workers so far.
     pub fn progress(&self) -> Progress {
         let sum = |field: fn(&Counters) -> &AtomicU64| -> u64 {
             self.counters.iter().map(|one| field(one).load(Ordering::Relaxed)).sum()

@@ -15,6 +15,7 @@ use super::tracker::Tracker;
 /// One worker's counters and clock while it runs.
 #[derive(Debug)]
 pub struct Recorder<'a> {
+    /// The plan that the worker executes.
     pub plan: &'a Plan,
     published: &'a Counters,
     stop: &'a Stop,
@@ -28,15 +29,18 @@ pub struct Recorder<'a> {
     seen: u64,
     /// Maximum number of packets to send.
     pub share: u64,
+    /// The result so far.
     pub tally: Tally,
 }
 
 /// The result of one worker.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
+    /// Packets that the worker sent.
     pub sent: u64,
     /// Packets sent whose completion arrived in time.
     pub completed: u64,
+    /// Numbers that the worker received.
     pub tracker: Tracker,
     /// All packets received, also those without a number of this run.
     pub came: u64,
@@ -44,6 +48,7 @@ pub struct Tally {
     pub refused: u64,
     /// Round trips whose reply did not arrive in time.
     pub unanswered: u64,
+    /// Times of round trips, in nanoseconds.
     pub round_trips_ns: Histogram,
     /// From the first packet to the last.
     pub time: Duration,
@@ -54,6 +59,7 @@ pub struct Tally {
 }
 
 impl<'a> Recorder<'a> {
+    /// Starts the record of a worker.
     pub fn start(plan: &'a Plan, worker: usize, stop: &'a Stop) -> Self {
         let now = Instant::now();
         Self {

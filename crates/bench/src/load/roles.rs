@@ -17,6 +17,7 @@ use super::tracker;
 pub struct Task {
     /// The number of the worker within its plan.
     pub worker: usize,
+    /// The socket of the worker.
     pub socket: Socket,
     /// The egress socket of [`Role::Forward`], which shares the memory of `socket`.
     pub out: Option<Socket>,
@@ -147,7 +148,9 @@ fn turn(rx: &mut Rx, tx: &mut Tx, recorder: &mut Recorder<'_>) -> Result<u64> {
 /// What happened to one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forwarded {
+    /// Packets that were received in the turn.
     pub received: u64,
+    /// Packets that were sent in the turn.
     pub sent: u64,
     /// Packets dropped because the transmit ring was full.
     pub refused: u64,

@@ -20,10 +20,11 @@ pub struct Tracker {
 /// Packets of all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
-    /// Each number once.
+    /// Distinct numbers that arrived.
     pub received: u64,
-    /// Numbers between the first and the last that did not come.
+    /// Numbers between the first and the last that did not arrive.
     pub missing: u64,
+    /// Numbers that arrived more than once.
     pub duplicated: u64,
     /// Packets received after one with a higher number.
     pub reordered: u64,
@@ -31,7 +32,7 @@ pub struct Arrived {
 
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    /// The least number received, and one more than the greatest.
+    /// The smallest number received, and one more than the largest.
     first: u64,
     next: u64,
     received: u64,
@@ -91,6 +92,7 @@ impl Tracker {
         }
     }
 
+    /// The counts so far.
     pub fn arrived(&self) -> Arrived {
         self.streams.iter().fold(Arrived::default(), |sum, stream| Arrived {
             received: sum.received + stream.received,
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_doubles_and_late_ones_are_told_apart() {
+    fn gaps_doubles_and_late_ones_are_distinguished() {
         for (numbers, expected) in [
             (&[][..], [0, 0, 0, 0]),
             (&[0, 1, 2], [3, 0, 0, 0]),

@@ -1,7 +1,7 @@
 //! `drop-cost`: what the drop program itself takes for a packet, sender and driver left out.
 //!
-//! The kernel runs the program on one 60-byte UDP frame again and again (test run) and tells the
-//! mean time. `nothing` is a program of two instructions: what the test run itself costs.
+//! The kernel runs the program on one 60-byte UDP frame repeatedly (test run) and returns the mean
+//! time. `nothing` is a program of two instructions: what the test run itself costs.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::hook::{limit, xdp};
 use crate::micro::mean::{Runs, mean_ns};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `drop-cost`.
 pub const SCENARIO: Scenario = Scenario {
     name: "drop-cost",
     kind: Kind::Part,
@@ -52,11 +53,15 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// A program, a frame and what is to become of it.
+/// A program, a frame and the expected verdict.
 pub(super) struct Case {
+    /// The object that holds the program.
     pub object: Rc<Object>,
+    /// Name of the program.
     pub program: &'static str,
+    /// The frame that the program runs on.
     pub frame: Vec<u8>,
+    /// The verdict that the program must return.
     pub verdict: Verdict,
 }
 
@@ -75,7 +80,7 @@ fn frame(to: &str) -> Result<Vec<u8>> {
     Ok(Flow::new(from, to).udp_of_length(60)?)
 }
 
-/// As many addresses, all with the same port, the frame's among them.
+/// `count` addresses, all with the same port, the frame's among them.
 fn rules(count: u32) -> Vec<String> {
     let address = |number: u32| std::net::Ipv4Addr::from_bits(0x0a00_0002 + number);
     (0..count).map(|number| format!("{} udp 1234", address(number))).collect()

@@ -1,11 +1,11 @@
-//! `filter`: what rules cost a packet, by how many there are, and what they cost elsewhere.
+//! `filter`: the cost of rules per packet, by their number, compared with other filters.
 //!
-//! Two measures. Programs alone: the kernel runs them on one frame again and again (test run) and
-//! tells the mean time; ours, `drop`, and xdp-filter where it is installed. Live: one sender
+//! Two measures. Programs alone: the kernel runs them on one frame repeatedly (test run) and
+//! returns the mean time; ours, `drop`, and xdp-filter where it is installed. Live: one sender
 //! floods, and the time between packets is that of the sender's processor, which does all the work
 //! on veth: ours, xdp-filter, nft and iptables, each in its best form. Apart from these: how long a
 //! change of rules takes under a flood (`reload`), and what processors that share limits cost each
-//! other (`shared`). Rows are called by who and what: see `tell`.
+//! other (`shared`). Rows are named after the filter and the rules: see `tell`.
 //!
 //! Rule: every cell is measured for a frame that the last rule drops, and for one (`-pass`) that
 //! all rules let through.
@@ -34,6 +34,7 @@ use crate::field::Field;
 use crate::harness::Harness;
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `filter`.
 pub const SCENARIO: Scenario = Scenario {
     name: "filter",
     kind: Kind::Part,
@@ -51,7 +52,7 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     let end = End { source, dest, port: crate::field::PORT };
     match reload::arm(&field, end) {
         Ok(arm) => {
-            // A fault is told with the row that is not here, and the others are measured.
+            // A fault is reported with the missing row, and the others are measured.
             let measured = harness.interleave(&mut bench, &mut [arm]);
             if harness.is_interrupted() {
                 return measured.map(|()| bench);
@@ -99,16 +100,16 @@ fn tell(bench: &mut Bench) {
             "limit-: one rule that limits each source; that frame from one source, or from ten \
              million in disorder, which the program's first part writes into it in either case. \
              -exact: with a burst that needs the exact clock. limit-one-cpu: within the limit, so \
-             that each packet is written into buckets; two-cpus: on two processors at once, the \
+             that each packet is written into buckets; two-cpus: on two processors together, the \
              mean of both, with a source each, or (-same) one; limit-over-: the same over the \
              limit.",
         )
         .method(
             "reload-10000: seconds of `xway filter load`, from its start to its end, of ten \
-             thousand rules in place of as many, one limit of which changes and another one's \
-             buckets go over, under a flood of a million packets a second; its parts as it tells \
-             them. That old and new rules counted each packet of the flood once is checked in \
-             each round.",
+             thousand rules that replace ten thousand others; one limit changes and another \
+             one's buckets are copied. It runs under a flood of a million packets a second; its \
+             parts as it reports them. That old and new rules counted each packet of the flood \
+             once is checked in each round.",
         )
         .method(
             "live-, nft-, iptables-raw-: one sender's flood of that frame in the lab; sending and \
@@ -117,7 +118,7 @@ fn tell(bench: &mut Bench) {
              the device with the same rules in the same order, nft-map- with a map of verdicts \
              for each shape of rule; iptables-raw- the chain PREROUTING of table raw. Their \
              set-1000000 is a set of nft and one of ipset. -pass: no rule matches, and a chain of \
-             nft behind table raw drops all; sets are asked for the destination.",
+             nft after table raw drops all; sets match the destination.",
         );
 }
 
@@ -147,22 +148,22 @@ fn judge(bench: &mut Bench) {
     }
 }
 
-/// A peer's row over ours.
+/// Adds the ratio of a peer's row to ours.
 fn against(bench: &mut Bench, peer: &str, name: &str, ours: &str) {
     between(bench, &format!("{peer}-{name}"), &format!("{ours}{name}"));
 }
 
-/// A row over another one, if it is here.
+/// Adds the ratio of a row to another one, if both exist.
 fn between(bench: &mut Bench, row: &str, base: &str) {
     if bench.rounds().iter().any(|rounds| rounds.name == row) {
         bench.ratio(row, base);
     }
 }
 
-/// Of a limit: either is right.
+/// Verdicts of a limit: both are correct.
 const VERDICTS: [Verdict; 2] = [Verdict::Drop, Verdict::Pass];
 
-/// What a row is measured with.
+/// The rules that a row is measured with.
 #[derive(Clone, Copy, Debug)]
 enum Cell {
     Rules(u32),
@@ -170,7 +171,7 @@ enum Cell {
 }
 
 impl Cell {
-    /// In names of rows.
+    /// The part of a row's name for these rules.
     fn name(self) -> String {
         match self {
             Self::Rules(1) => "1-rule".to_owned(),
@@ -197,7 +198,7 @@ fn object(ruleset: &Ruleset) -> Result<Object> {
     Ok(object)
 }
 
-/// An end of which no rule is made.
+/// An end that no rule matches.
 const fn other(end: End) -> End {
     End { source: Ipv4Addr::new(10, 0, 0, 77), port: end.port + 1, ..end }
 }

@@ -1,6 +1,6 @@
 //! `gen-cost`: what a generated program itself takes for a frame, driver and receiver left out.
 //!
-//! The kernel runs it on one frame again and again (test run) and tells the mean time of each call;
+//! The kernel runs it on one frame repeatedly (test run) and returns the mean time of each call;
 //! the least of these counts, since others were interrupted. `raw-limit` only redirects.
 
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use crate::harness::{Arm, Harness};
 use crate::micro::gen_udp::{self, raw};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `gen-cost`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-cost",
     kind: Kind::Part,
@@ -45,7 +46,7 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// A program and what it is run on.
+/// A program and its frames.
 struct Case {
     object: Object,
     name: &'static str,
@@ -73,7 +74,7 @@ impl Case {
         Ok(Self { object, name: abi::PROGRAM, frame })
     }
 
-    /// The least mean of a call, in whole nanoseconds a frame.
+    /// The smallest mean of a call, in whole nanoseconds per frame.
     fn measure(&self, window: Duration) -> Result<f64> {
         let input = Input { packet: self.frame.clone(), ..Input::default() };
         let run = TestRun { input, repeat: REPEAT, ..TestRun::default() };

@@ -1,4 +1,5 @@
-//! `gen-pacing`: how well the generator keeps a schedule, told by itself and by its receiver.
+//! `gen-pacing`: how well the generator keeps a schedule, measured by the generator and by its
+//! receiver.
 //!
 //! One core sends 60-byte frames at a rate over a veth pair. `error` is what the generator
 //! reports: how far from its own time each frame left. `gap` is what an XDP program at the
@@ -25,6 +26,7 @@ use traffic::{Rate, Template};
 use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `gen-pacing`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-pacing",
     kind: Kind::Part,
@@ -55,14 +57,14 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// Host `a` sends, `b` looks at its clock.
+/// Host `a` sends, `b` reads its clock.
 struct Field {
     net: TwoHosts,
     template: Template,
     cpu: usize,
 }
 
-/// One way to send at one rate, and what of its last measurement was not asked for yet.
+/// A sender at one rate, and the values of its last measurement that were not returned yet.
 struct Run {
     name: &'static str,
     pps: f64,
@@ -86,7 +88,7 @@ impl Run {
         METRICS.into_iter().filter(move |(metric, _)| own || !metric.starts_with("error"))
     }
 
-    /// One of the values of a measurement, each of which is told once.
+    /// One of the values of a measurement, each of which is returned once.
     fn value(&self, field: &Field, metric: &'static str, window: Duration) -> Result<f64> {
         let place = |values: &[(&str, f64)]| values.iter().position(|(name, _)| *name == metric);
         let mut values = self.values.borrow_mut();
@@ -96,7 +98,7 @@ impl Run {
                 Method::Socket => field.talk(self.pps, window)?,
             };
         }
-        let place = place(&values).context("a metric that nobody measured")?;
+        let place = place(&values).context("a metric that was not measured")?;
         Ok(values.swap_remove(place).1)
     }
 }
@@ -132,7 +134,7 @@ impl Field {
         let report = self.net.a.run(|| Generator::start(config))??.wait()?;
         let totals = &report.totals;
         ensure!(totals.blind.is_none(), "{:?}", totals.blind);
-        let pacing = report.pacing.context("a paced run tells of its pacing")?;
+        let pacing = report.pacing.context("a paced run reports its pacing")?;
         let quantile = |share| micros(&pacing.error_ns, share);
         let mut values = watch.values()?;
         values.extend([
@@ -145,7 +147,7 @@ impl Field {
         Ok(values)
     }
 
-    /// The peer: a thread that looks at the clock all the time.
+    /// The peer: a thread that reads the clock continuously.
     fn talk(&self, pps: f64, window: Duration) -> Result<Vec<(&'static str, f64)>> {
         let watch = GapCounter::attach(&self.net, pps)?;
         let target = (self.net.b.ipv4(LINK)?, PORT);

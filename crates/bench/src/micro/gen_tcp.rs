@@ -27,6 +27,7 @@ use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 use judge::Judge;
 
+/// The scenario `gen-tcp`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-tcp",
     kind: Kind::Part,
@@ -77,7 +78,7 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
 /// What one arm came to in one round.
 struct Outcome {
     goodput_bps: f64,
-    /// Of data segments, by the sender's count.
+    /// Share of repeated data segments, by the sender's count.
     repeated: f64,
 }
 
@@ -117,7 +118,7 @@ fn ours(net: &TwoHosts, flows: u32, window: Duration) -> Result<Outcome> {
     Ok(Outcome { goodput_bps, repeated: report.retransmitted })
 }
 
-/// A program that may take part; said when it does not.
+/// A program that takes part if it is installed; a note reports if it is not.
 fn program(name: &str, variable: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     let folders = std::env::var_os("PATH").unwrap_or_default();

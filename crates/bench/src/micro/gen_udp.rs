@@ -28,6 +28,7 @@ use crate::{Effort, Kind, Scenario, Testbed};
 use peer::Peer;
 use raw::Raw;
 
+/// The scenario `gen-udp`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-udp",
     kind: Kind::Part,
@@ -152,7 +153,7 @@ impl Field {
         thread::sleep(window);
         let after = self.arrived()?;
         let seconds = start.elapsed().as_secs_f64();
-        ensure!(is_running(), "the sender ended before it was told to");
+        ensure!(is_running(), "the sender ended early");
         Ok((after - before) as f64 / seconds)
     }
 

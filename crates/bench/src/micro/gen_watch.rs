@@ -22,6 +22,7 @@ use crate::harness::{Arm, Harness};
 use crate::hook::limit;
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `gen-watch`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-watch",
     kind: Kind::Part,

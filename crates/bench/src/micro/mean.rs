@@ -9,9 +9,11 @@ use spec::{Input, Verdict};
 /// A frame, how often one call runs the program on it, and which verdicts are right.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
+    /// The frame that the program runs on.
     pub frame: &'a [u8],
     /// The clock is read twice for all of them.
     pub repeat: u32,
+    /// Verdicts that are correct.
     pub verdicts: &'a [Verdict],
 }
 

@@ -10,6 +10,7 @@ use report::Bench;
 use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `noise`.
 pub const SCENARIO: Scenario = Scenario {
     name: "noise",
     kind: Kind::Part,
@@ -42,5 +43,5 @@ fn sums_a_second(window: Duration) -> f64 {
 }
 
 const BYTES: usize = 60;
-/// Sums between two looks at the clock, which costs more than one sum.
+/// Sums between two readings of the clock, which costs more than one sum.
 const BATCH: u64 = 1000;

@@ -16,6 +16,7 @@ use vm::{Machine, Options};
 use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `vm-interp`.
 pub const SCENARIO: Scenario = Scenario {
     name: "vm-interp",
     kind: Kind::Part,
@@ -63,7 +64,7 @@ fn per_step(window: Duration, steps: u64, mut run: impl FnMut() -> Result<()>) -
     Ok(start.elapsed().as_nanos() as f64 / (runs * steps) as f64)
 }
 
-/// Runs between two looks at the clock.
+/// Runs between two readings of the clock.
 const BATCH: u64 = 64;
 
 /// The context's first two words are where the packet starts and ends; `map[1]` of the text is

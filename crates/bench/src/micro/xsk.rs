@@ -3,25 +3,25 @@
 //!
 //! Every implementation is a process that plays one role after the other (`xsk/peer.rs`); all are
 //! measured in turn, in every round. Frames carry numbers of 64 bits: those that a peer sends are
-//! counted where they arrive, those that it receives by itself. `XSK_PEERS` names a folder with
-//! peers that are built; without it they are built from `bench/peers/xsk`, which wants Debian's
-//! libxdp-dev, clang-19 and m4 for the two that stand on libxdp. `XSK_ROLES=tx,rx` and
-//! `XSK_ONLY=ours,libxdp` leave the others out; `XSK_BATCH=32` is how many frames all of them take
-//! or hand over at a time, instead of 64.
+//! counted where they arrive, those that it receives by the peer. `XSK_PEERS` names a folder with
+//! peers that are built; without it they are built from `bench/peers/xsk`, which needs Debian's
+//! libxdp-dev, clang-19 and m4 for the two that use libxdp. `XSK_ROLES=tx,rx` and
+//! `XSK_ONLY=ours,libxdp` leave the others out; `XSK_BATCH=32` sets the batch size of all of them,
+//! instead of 64.
 //!
-//! Roles `rx-lost`, `echo-lost` and `forward-lost` ask for every frame: the generator floods for a
-//! while and stops, the peer goes on until nothing comes any more. Of all that the generator
-//! counted as offered, `rx-lost/PEER` did not arrive, and `rx-unnamed/PEER` nobody accounts for.
-//! Where something was lost under a name there is a row `rx-lost-NAME/PEER`: `link` (no room in the
-//! peer's interface), `ring-full` (no room where the peer takes its frames from), `dropped` (the
-//! kernel's other drops for its socket: no empty frame), `refused` (the peer had no room to send it
-//! on), `out` (lost behind the peer). Role `rx-paced` is the same at 200,000 frames a second:
-//! `rx-paced-missing/PEER` frames did not arrive, and it should be 0. That wants a machine with
-//! nothing else to do: who spins instead of sleeping is made to wait for its processor in turn, and
+//! Roles `rx-lost`, `echo-lost` and `forward-lost` account for every frame: the generator floods
+//! for a while and stops, the peer continues until no more frames arrive. Of all that the generator
+//! counted as offered, `rx-lost/PEER` did not arrive, and for `rx-unnamed/PEER` there is no cause.
+//! Where frames were lost for a known cause there is a row `rx-lost-NAME/PEER`: `link` (no room in
+//! the peer's interface), `ring-full` (no room where the peer takes its frames from), `dropped`
+//! (the kernel's other drops for its socket: no empty frame), `refused` (the peer had no free slot
+//! to send it), `out` (lost after the peer). Role `rx-paced` is the same at 200,000 frames a
+//! second: `rx-paced-missing/PEER` frames did not arrive, and it should be 0. That requires an idle
+//! machine: a peer that spins instead of sleeping is made to wait for its processor in turn, and
 //! rings of 2048 are full after 10 ms.
 //!
 //! What to know of veth. Where the receiver has a native program, it copies every packet that came
-//! from a socket into a page of its own, whoever sent it (`skb_pp_cow_data` in a profile), and
+//! from a socket into a page of its own, whatever its source (`skb_pp_cow_data` in a profile), and
 //! takes one packet a softirq: that, not the library, is most of what a transmitted packet costs.
 //! What AF_PACKET spends on receiving is spent on the sender's processor, so its echo costs its own
 //! processor little more than sending does; AF_XDP's lead is in sending alone.
@@ -49,6 +49,7 @@ use field::Field;
 use peer::{Peer, Steer};
 use role::{Numbers, Role};
 
+/// The scenario `xsk`.
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk",
     kind: Kind::Part,
@@ -88,7 +89,7 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// All that is measured and can be had.
+/// All implementations that are available.
 fn peers(batch: u32) -> Vec<Peer> {
     let library = |name, feature| Made { name, found: build::rust(name, feature), extra: None };
     let made = [
@@ -108,7 +109,7 @@ fn peers(batch: u32) -> Vec<Peer> {
         .collect()
 }
 
-/// Asks for round trips.
+/// Adds the ratios of round trips.
 fn client(batch: u32) -> Option<Peer> {
     Made { name: AF_PACKET, found: build::rust(AF_PACKET, None), extra: None }.peer(batch)
 }
@@ -117,7 +118,7 @@ fn client(batch: u32) -> Option<Peer> {
 struct Made {
     name: &'static str,
     found: build::Found,
-    /// A word in front of the role.
+    /// An argument before the role.
     extra: Option<&'static str>,
 }
 
@@ -146,7 +147,7 @@ impl Made {
 /// Rows beside the arms' own, with their unit and the rounds' values.
 type Books = RefCell<BTreeMap<(usize, &'static str, &'static str), (&'static str, Vec<f64>)>>;
 
-/// Keeps what a run told besides its first number.
+/// Stores the values of a run besides its first one.
 fn note(books: &Books, peer: &'static str, numbers: &Numbers) -> Result<f64> {
     let (first, others) = numbers.0.split_first().context("a run without numbers")?;
     for (row, unit, value) in others {
@@ -171,7 +172,7 @@ fn add_others(bench: &mut Bench, books: &Books) {
     }
 }
 
-/// In the order in which they are shown.
+/// Rows in the order in which they are shown.
 fn other_rows() -> impl Iterator<Item = &'static str> {
     OTHER_ROWS.into_iter().chain(outcome::ALL.into_iter().flatten())
 }
@@ -192,7 +193,7 @@ fn add_ratios(bench: &mut Bench, played: &[(Role, &str)]) {
     }
 }
 
-/// Whether an environment variable leaves it in: there is none, or it names this one.
+/// Whether an environment variable selects it: it is unset, or contains this name.
 fn is_wanted(variable: &str, name: &str) -> bool {
     std::env::var(variable).map_or(true, |only| only.split(',').any(|word| word == name))
 }
@@ -215,9 +216,10 @@ const OURS: &str = "ours";
 const OURS_IN_MAP: &str = "ours-in-map";
 const LIBXDP_BUDGET: &str = "libxdp-budget";
 const AF_PACKET: &str = "af-packet";
+/// Name of the peer that uses `sendmmsg` and `recvmmsg`.
 pub const MMSG: &str = "mmsg";
 const BATCH: u32 = 64;
-/// What all peers have room for.
+/// Number of frames in each peer's memory.
 const BATCH_MOST: u32 = 1024;
 /// Whether it works at all.
 const TRIAL: Duration = Duration::from_millis(50);

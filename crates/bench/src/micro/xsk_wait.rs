@@ -20,6 +20,7 @@ use crate::harness::{Arm, Harness};
 use crate::load::{self, Plan, Role, Tally, Task, Template};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `xsk-wait`.
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk-wait",
     kind: Kind::Part,

@@ -1,4 +1,4 @@
-//! A sender on another host: what to type there, and waiting until it sends.
+//! A sender on another host: the command for it, and the wait until it sends.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::field::{FRAME, Field, PORT};
 use crate::harness::Harness;
 use crate::hook::{ActiveHook, xdp};
 
-/// Says what to type on the other host, and waits for its packets.
+/// Prints the command for the other host, and waits for its packets.
 ///
 /// # Errors
 /// When none come within two minutes, or the run is interrupted.
 pub fn wait(field: &Field, harness: &mut Harness) -> Result<()> {
     harness.ask(&format!(
-        "type this on the host of {}, with that card's name in place of DEV; it ends by itself: {}",
+        "run this on the host of {}, with its card instead of DEV; it ends automatically: {}",
         field.sender,
         command(field)?
     ));
@@ -24,7 +24,7 @@ pub fn wait(field: &Field, harness: &mut Harness) -> Result<()> {
     Ok(())
 }
 
-/// Whether they came before somebody interrupted.
+/// Whether they arrived before an interrupt.
 fn come(set: &dyn ActiveHook, harness: &Harness) -> Result<bool> {
     let what = "packets from the other host";
     Ok(lab::until(what, PATIENCE, || {
@@ -42,7 +42,7 @@ fn command(field: &Field) -> Result<String> {
     ))
 }
 
-/// For somebody to type at another host.
+/// Time to start the command on the other host.
 const PATIENCE: Duration = Duration::from_secs(120);
 const ENOUGH: u64 = 1000;
 const LONGEST: &str = "10m";

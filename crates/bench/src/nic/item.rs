@@ -1,4 +1,4 @@
-//! `Item`: one thing to check, and how it stands to the paper's.
+//! `Item`: one setting of a card, compared with the paper's.
 
 use std::fmt;
 
@@ -17,19 +17,19 @@ enum Standing {
         paper: &'static str,
         change: String,
     },
-    /// The paper tells nothing of it, or the machine does not.
-    Untold {
+    /// The paper does not state it, or the machine does not report it.
+    Unknown {
         advice: Option<String>,
     },
 }
 
 impl Item {
-    /// As the paper had it.
+    /// The setting is the paper's.
     pub fn same(what: impl Into<String>, found: impl Into<String>) -> Self {
         Self { what: what.into(), found: found.into(), standing: Standing::Same }
     }
 
-    /// `change` is what to type, or to do.
+    /// The setting differs; `change` is the command or action that changes it.
     pub fn differs(
         what: impl Into<String>,
         found: impl Into<String>,
@@ -40,15 +40,16 @@ impl Item {
         Self { what: what.into(), found: found.into(), standing }
     }
 
-    pub fn untold(what: impl Into<String>, found: impl Into<String>) -> Self {
-        let standing = Standing::Untold { advice: None };
+    /// An item whose setting could not be read.
+    pub fn unknown(what: impl Into<String>, found: impl Into<String>) -> Self {
+        let standing = Standing::Unknown { advice: None };
         Self { what: what.into(), found: found.into(), standing }
     }
 
-    /// For what the paper tells nothing of.
+    /// A setting that the paper does not state.
     #[must_use]
     pub fn advise(mut self, change: &str) -> Self {
-        self.standing = Standing::Untold { advice: Some(change.to_owned()) };
+        self.standing = Standing::Unknown { advice: Some(change.to_owned()) };
         self
     }
 }
@@ -62,8 +63,8 @@ impl fmt::Display for Item {
             Standing::Differs { paper, change } => {
                 write!(f, "; differs, the paper had {paper}: {change}")
             }
-            Standing::Untold { advice: Some(change) } => write!(f, "; steadier: {change}"),
-            Standing::Untold { advice: None } => Ok(()),
+            Standing::Unknown { advice: Some(change) } => write!(f, "; steadier: {change}"),
+            Standing::Unknown { advice: None } => Ok(()),
         }
     }
 }

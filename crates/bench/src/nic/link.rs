@@ -1,4 +1,4 @@
-//! The card itself: its driver, what that can do, and the link.
+//! The card itself: its driver with its features, and the link.
 
 use anyhow::Result;
 use sys::net::ethtool::{Ethtool, Pause};
@@ -28,10 +28,11 @@ pub fn flow_control(ethtool: &Ethtool, device: &str) -> Item {
             let found = format!("rx {}, tx {}", on(rx), on(tx));
             Item::differs(what, found, "it off", format!("`ethtool -A {device} rx off tx off`"))
         }
-        Err(_) => Item::untold(what, "the driver has none to tell"),
+        Err(_) => Item::unknown(what, "the driver reports none"),
     }
 }
 
+/// The words `on` and `off`.
 pub fn on(is_on: bool) -> &'static str {
     if is_on { "on" } else { "off" }
 }
@@ -40,7 +41,7 @@ fn driver_item(device: &str, driver: &str) -> Item {
     let what = format!("driver of {device}");
     match driver {
         "mlx5_core" => Item::same(what, driver),
-        "" => Item::untold(what, "it does not tell its name"),
+        "" => Item::unknown(what, "it does not report its name"),
         _ => {
             let change = "ratios between hooks compare, packets a second do not";
             Item::differs(what, driver, "mlx5_core", change)
@@ -56,7 +57,7 @@ fn native(device: &str, features: Option<XdpFeatures>) -> Item {
             let change = "another card or driver: rows in the driver will be absent";
             Item::differs(what, "none in this driver", "it", change)
         }
-        None => Item::untold(what, "not told (Linux 6.3 does)"),
+        None => Item::unknown(what, "not reported (Linux 6.3 does)"),
     }
 }
 
@@ -71,7 +72,7 @@ fn speed(device: &str, mbit: Option<u32>) -> Item {
             let change = format!("at most {most:.2} Mpps of the smallest frames pass this one");
             Item::differs(what, found, "100 Gbit/s", change)
         }
-        None => Item::untold(what, "the driver does not tell its speed"),
+        None => Item::unknown(what, "the driver does not report its speed"),
     }
 }
 
@@ -94,7 +95,7 @@ mod tests {
                 native("eth1", Some(XdpFeatures { bits: 7, ..XdpFeatures::default() })),
                 "native XDP of eth1: basic, redirect, ndo-xmit; as the paper had it",
             ),
-            (native("eth1", None), "native XDP of eth1: not told (Linux 6.3 does)"),
+            (native("eth1", None), "native XDP of eth1: not reported (Linux 6.3 does)"),
             (
                 speed("eth1", Some(10_000)),
                 "link of eth1: 10 Gbit/s; differs, the paper had 100 Gbit/s: at most 14.88 Mpps \

@@ -6,7 +6,7 @@ use sys::net::ethtool::Ethtool;
 
 use super::Item;
 
-/// In the order of the list.
+/// The items in the order of the list.
 pub fn items(host: &Host, ethtool: &Ethtool, device: &str) -> Vec<Item> {
     let bus = ethtool.driver(device).map(|driver| driver.bus).unwrap_or_default();
     vec![
@@ -25,7 +25,7 @@ fn node(of_card: Option<u32>, nodes: &[u32]) -> Item {
             let change = format!("`numactl --cpunodebind={node} --membind={node} xway …`");
             Item::differs(what, format!("{node} of {}", nodes.len()), "one node", change)
         }
-        (None, _) => Item::untold(what, "not told (a virtual card)"),
+        (None, _) => Item::unknown(what, "not reported (a virtual card)"),
     }
 }
 
@@ -35,7 +35,7 @@ fn cores(shared: Option<bool>) -> Item {
     match shared {
         Some(false) => Item::same(what, "off"),
         Some(true) => Item::differs(what, "on", "it off", change),
-        None => Item::untold(what, "not told"),
+        None => Item::unknown(what, "not reported"),
     }
 }
 
@@ -53,9 +53,9 @@ fn retpolines(host: &Host) -> Item {
 fn governor(found: Option<&str>) -> Item {
     let what = "clock governor";
     match found {
-        Some("performance") => Item::untold(what, "performance"),
-        Some(other) => Item::untold(what, other).advise("`cpupower frequency-set -g performance`"),
-        None => Item::untold(what, "not told (the hypervisor's, or fixed)"),
+        Some("performance") => Item::unknown(what, "performance"),
+        Some(other) => Item::unknown(what, other).advise("`cpupower frequency-set -g performance`"),
+        None => Item::unknown(what, "not reported (the hypervisor's, or fixed)"),
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
                 "memory node of the card: 1 of 2; differs, the paper had one node: \
                  `numactl --cpunodebind=1 --membind=1 xway …`",
             ),
-            (node(None, &[0, 1]), "memory node of the card: not told (a virtual card)"),
+            (node(None, &[0, 1]), "memory node of the card: not reported (a virtual card)"),
             (cores(Some(false)), "hyper-threading: off; as the paper had it"),
             (
                 cores(Some(true)),

@@ -1,9 +1,9 @@
-//! Before a run on network cards: what of them and of the machine is unlike the paper's set-up,
-//! and what to type to change it.
+//! Before a run on network cards: how they and the machine differ from the paper's set-up, and the
+//! commands that change it.
 //!
-//! Rule: nothing here changes anything. What a driver does not tell is said to be untold. The paper
-//! is "The eXpress Data Path" (CoNEXT 2018), with the scripts of its published repository. Not
-//! here: whether a card may be used at all (`field`).
+//! Rule: nothing here changes anything. What a driver does not report is listed as unknown. The
+//! paper is "The eXpress Data Path" (CoNEXT 2018), with the scripts of its published repository.
+//! Not here: whether a card may be used at all (`field`).
 
 mod away;
 mod item;
@@ -20,8 +20,8 @@ use report::{Bench, Host};
 use crate::field::Field;
 use crate::harness::Harness;
 
-/// Says what is to be known of the field before it is measured, and notes it. On cards that is the
-/// checklist, and the wait for a sender on another host.
+/// Prints and notes the state of the field before it is measured. On cards that is the checklist,
+/// and the wait for a sender on another host.
 ///
 /// # Errors
 /// When that sender does not begin, or a card is gone.
@@ -46,7 +46,7 @@ pub fn begin(field: &Field, harness: &mut Harness, bench: &mut Bench) -> Result<
     away::wait(field, harness)
 }
 
-/// In the order of the list.
+/// The items in the order of the list.
 fn checklist(field: &Field) -> Result<Vec<Item>> {
     let (receiver, ethtool) = (&field.receiver, field.receiver.ethtool()?);
     let device = receiver.device();

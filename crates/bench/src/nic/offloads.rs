@@ -1,4 +1,4 @@
-//! What the card does to packets before a hook sees them.
+//! Offloads: what the card does to packets before a hook sees them.
 
 use sys::net::ethtool::{Ethtool, Feature};
 
@@ -13,9 +13,9 @@ pub fn items(ethtool: &Ethtool, device: &str) -> Vec<Item> {
 
 struct Offload {
     what: &'static str,
-    /// The kernel's name.
+    /// The kernel's name of the feature.
     feature: &'static str,
-    /// What `ethtool -K` calls it.
+    /// The name in `ethtool -K`.
     short: &'static str,
     paper: bool,
 }
@@ -24,7 +24,7 @@ impl Offload {
     fn item(&self, device: &str, features: &[Feature]) -> Item {
         let Self { what, feature, short, paper } = *self;
         let Some(found) = features.iter().find(|one| one.name == feature) else {
-            return Item::untold(what, "this kernel does not know it");
+            return Item::unknown(what, "this kernel does not know it");
         };
         if found.active == paper {
             return Item::same(what, on(paper));

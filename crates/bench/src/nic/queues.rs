@@ -6,11 +6,11 @@ use sys::net::ethtool::{Channels, Ethtool};
 use super::Item;
 use crate::field::Place;
 
-/// How many of them take packets.
+/// The number of queues that receive packets.
 pub fn used(ethtool: &Ethtool, device: &str) -> Item {
     match ethtool.channels(device) {
         Ok(channels) => used_of(device, channels),
-        Err(_) => Item::untold("receive queues", "the driver does not tell"),
+        Err(_) => Item::unknown("receive queues", "the driver does not report them"),
     }
 }
 
@@ -24,7 +24,7 @@ pub fn interrupts(place: &Place) -> Item {
     interrupts_of(&irqs.map(|irq| (irq, sys::cpu::of_interrupt(irq))).collect::<Vec<_>>())
 }
 
-/// Whether somebody moves interrupts meanwhile.
+/// Whether a daemon moves interrupts meanwhile.
 pub fn balanced() -> Item {
     if sys::proc::is_running("irqbalance") {
         Item::differs("irqbalance", "running", "it stopped", "`systemctl stop irqbalance`")
@@ -33,7 +33,7 @@ pub fn balanced() -> Item {
     }
 }
 
-/// How long they are.
+/// The length of their rings.
 pub fn rings(ethtool: &Ethtool, device: &str) -> Item {
     match ethtool.rings(device) {
         Ok(rings) if rings.rx == PAPER_RING => Item::same(RING, rings.rx.to_string()),
@@ -41,7 +41,7 @@ pub fn rings(ethtool: &Ethtool, device: &str) -> Item {
             let found = format!("{} (at most {})", rings.rx, rings.most_rx);
             Item::differs(RING, found, "512", format!("`ethtool -G {device} rx 512`"))
         }
-        Err(_) => Item::untold(RING, "the driver has none to tell"),
+        Err(_) => Item::unknown(RING, "the driver reports none"),
     }
 }
 
@@ -56,12 +56,12 @@ fn used_of(device: &str, channels: Channels) -> Item {
     Item::differs("receive queues", found, "one for each processor that it measured", change)
 }
 
-/// By number, with the processor of each.
+/// Interrupts by number, with their processors.
 fn interrupts_of(irqs: &[(u32, Option<usize>)]) -> Item {
     let what = "interrupts of the queues";
     let mut cpus: Vec<usize> = irqs.iter().filter_map(|(_, cpu)| *cpu).collect();
     let Some((first, _)) = irqs.first().filter(|_| cpus.len() == irqs.len()) else {
-        return Item::untold(what, "not told (a virtual card, or a kernel before Linux 6.8)");
+        return Item::unknown(what, "not reported (a virtual card, or a kernel before Linux 6.8)");
     };
     let told: Vec<String> = irqs
         .iter()
@@ -82,7 +82,7 @@ fn interrupts_of(irqs: &[(u32, Option<usize>)]) -> Item {
 
 const RING: &str = "receive ring";
 const PAPER_RING: u32 = 512;
-/// Interrupts that a line has room for.
+/// Maximum number of interrupts in a line.
 const MOST_TOLD: usize = 8;
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         let shared = interrupts_of(&[(30, Some(0)), (31, Some(0))]).to_string();
         assert!(shared.contains("differs") && shared.contains("/proc/irq/30/"), "{shared}");
         for irqs in [&[][..], &[(30, None)], &[(30, Some(0)), (31, None)]] {
-            assert!(interrupts_of(irqs).to_string().contains("not told"), "{irqs:?}");
+            assert!(interrupts_of(irqs).to_string().contains("not reported"), "{irqs:?}");
         }
         let many: Vec<_> = (0..20).map(|irq| (irq, Some(irq as usize))).collect();
         assert!(interrupts_of(&many).to_string().contains("7 on processor 7, …; as"));

@@ -11,6 +11,7 @@ use super::{ActivePath, Journey, Path};
 use crate::field::{Attribute, Line, Worker};
 use crate::load::forward_batch;
 
+/// A process that forwards with AF_XDP sockets.
 pub const AF_XDP: Path = Path {
     name: "af-xdp",
     about: "user space: one thread moves frames between two AF_XDP sockets of one memory",
@@ -18,6 +19,7 @@ pub const AF_XDP: Path = Path {
     set: |line| Ok(Box::new(start(line, None)?)),
 };
 
+/// A process that forwards with AF_XDP sockets and busy polling.
 pub const BUSY_POLL: Path = Path {
     name: "af-xdp-busy-poll",
     about: "user space: a thread that never sleeps polls one AF_XDP socket, sends through another",
@@ -31,7 +33,7 @@ pub const BUSY_POLL: Path = Path {
 /// A forwarding thread.
 struct Running {
     worker: Worker,
-    /// The halves of the sockets that stay idle.
+    /// The halves of the sockets that are not used.
     _unused: (Tx, Rx),
     _polled: Option<[Attribute; 3]>,
 }

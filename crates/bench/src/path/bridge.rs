@@ -6,6 +6,7 @@ use sys::net::{Ifindex, Netlink, PacketSocket};
 use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
+/// The kernel's bridge.
 pub const BRIDGE: Path = Path {
     name: "bridge",
     about: "a Linux bridge between both interfaces, which has learnt where the sink is",
@@ -33,7 +34,7 @@ impl Bridge {
     }
 }
 
-/// The sink says a word, so that packets for it leave through its port alone.
+/// Sends a frame from the sink, so that the bridge forwards packets for it to its port only.
 fn introduce(line: &Line) -> Result<()> {
     let (sink, sender) = (line.sink.mac()?.0, line.sender.mac()?.0);
     let word = [&sender[..], &sink, &LOCAL_EXPERIMENT, &[0; 46]].concat();
@@ -51,5 +52,5 @@ impl Drop for Bridge {
 impl ActivePath for Bridge {}
 
 const NAME: &str = "bench0";
-/// An EtherType that is nobody's.
+/// An unassigned EtherType.
 const LOCAL_EXPERIMENT: [u8; 2] = [0x88, 0xb5];

@@ -1,4 +1,4 @@
-//! Where packets of a way are sent to, where they arrive, and what they must look like there.
+//! Where packets of a path are sent to, where they arrive, and their correct contents there.
 
 use anyhow::{Context, Result, ensure};
 use lab::frame::check;
@@ -6,20 +6,20 @@ use packet::{IpPacket, Limits};
 
 use crate::field::{Line, PORT, Place};
 
-/// What becomes of a packet.
+/// How a path changes a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journey {
     /// Sent to the forwarder's address, it arrives with the sink's.
     Translated,
     /// Sent to the sink by way of the forwarder, which counts its time to live down.
     Routed,
-    /// Sent to the sink as if there were nobody between, it arrives as it was.
+    /// Sent to the sink as on one link, it arrives unchanged.
     Bridged,
     /// Arrives at the sink with its hardware addresses exchanged.
     Crossed,
     /// Comes back to the sender with its hardware addresses exchanged.
     Returned,
-    /// Ends at the forwarder's door.
+    /// Ends at the forwarder's ingress.
     Stopped,
 }
 
@@ -30,7 +30,7 @@ impl Journey {
         line.frame(mac, ip)
     }
 
-    /// The same without a payload and its checksum, for who writes into it.
+    /// The frame without a payload and its checksum, for a sender that writes into it.
     pub fn blank(self, line: &Line) -> Result<Vec<u8>> {
         let (mac, ip) = self.target(line);
         line.blank(mac, ip)
@@ -54,7 +54,7 @@ impl Journey {
         }
     }
 
-    /// Whether a packet may arrive so when `sent` was sent.
+    /// Checks a packet that arrived after `sent` was sent.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -79,7 +79,7 @@ fn turned(sent: &[u8]) -> Vec<u8> {
     [&sent[6..12], &sent[..6], &sent[12..]].concat()
 }
 
-/// As a router sends it on: hardware addresses of the next link, and one hop less.
+/// The packet that a router forwards: hardware addresses of the next link, and one hop less.
 fn routed(line: &Line, sent: &[u8]) -> Result<Vec<u8>> {
     let mut want = [&line.sink.mac()?.0, &line.far.mac()?.0, &sent[12..]].concat();
     want[TTL] -= 1;
@@ -101,5 +101,5 @@ fn translated(line: &Line, got: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Of IPv4, without a tag.
+/// Offset of the TTL in an IPv4 frame without a tag.
 const TTL: usize = 22;

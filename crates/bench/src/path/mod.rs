@@ -1,8 +1,8 @@
-//! Ways for a packet through the forwarder: each file is one, or two that differ in a word.
+//! Paths of a packet through the forwarder: each file has one, or two that differ in a parameter.
 //!
-//! Rule: a way that is set up is a guard; dropped, the forwarder is as it was. What cannot be set
-//! up says why, in the kernel's words where it has any. Counted is what arrived at the far end,
-//! and what arrived must be right ([`Journey::judge`]). Not here: counting (`sink`).
+//! Rule: a path that is set up is a guard; dropped, the forwarder is as it was. A path that cannot
+//! be set up has the reason, in the kernel's words if there are any. The packets that arrived at
+//! the far end are counted, and must be correct ([`Journey::judge`]). Not here: counting (`sink`).
 
 mod af_xdp;
 mod bridge;
@@ -30,13 +30,14 @@ use anyhow::Result;
 
 use crate::field::Line;
 
-/// One way.
+/// A forwarding path.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// Of its rows.
+    /// Name of its rows.
     pub name: &'static str,
-    /// What is done there, in a line.
+    /// A description of one line.
     pub about: &'static str,
+    /// How the path changes packets.
     pub journey: Journey,
     /// Sets it up on the forwarder.
     pub set: fn(&Line) -> Result<Box<dyn ActivePath>>,
@@ -45,14 +46,14 @@ pub struct Path {
 /// A path that is set up until this is dropped.
 pub trait ActivePath {
     /// # Errors
-    /// Why it cannot go on, if that came out behind its setting up.
+    /// Why it cannot continue, if that was found after it was set up.
     fn check(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Those that change the destination address, from user space down to the driver, and those that
-/// leave addresses alone.
+/// The paths that change the destination address, from user space down to the driver, then those
+/// that keep addresses.
 pub const ALL: &[Path] = &[
     proxy::PROXY,
     nginx::NGINX,

@@ -7,6 +7,7 @@ use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT};
 use crate::hook::tool::Tool;
 
+/// Destination NAT by nft.
 pub const DNAT: Path = Path {
     name: "nft-dnat",
     about: "netfilter translates by an nftables rule and connection tracking, Linux routes",

@@ -1,4 +1,4 @@
-//! nginx as a proxy for UDP: what one would take off the shelf.
+//! nginx as a proxy for UDP: a widely used proxy with its defaults.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT};
 
+/// nginx as a UDP proxy.
 pub const NGINX: Path = Path {
     name: "nginx",
     about: "user space: nginx with its stream module, one worker",
@@ -27,7 +28,7 @@ struct Server {
 impl Server {
     fn start(line: &Line) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("{}-nginx", line.forwarder.netns().name()));
-        // Fails on a folder that another user prepared; nobody else can enter this one.
+        // Fails on a directory that another user prepared; no other user can enter this one.
         let created = fs::DirBuilder::new().mode(0o700).create(&folder);
         created.with_context(|| folder.display().to_string())?;
         let started = Self::spawn(line, &folder);
@@ -58,7 +59,7 @@ impl Server {
     }
 }
 
-/// One process, which stays in front; the module is a file of its own in Debian.
+/// One process in the foreground; the module is a separate file in Debian.
 fn configuration(line: &Line, folder: &FilePath) -> Result<String> {
     let load = match FilePath::new(MODULE).exists() {
         true => format!("load_module {MODULE};"),
@@ -81,13 +82,13 @@ impl ActivePath for Server {
             return Ok(());
         }
         let log = fs::read_to_string(self.folder.join(LOG)).unwrap_or_default();
-        bail!("nginx ended: {}", log.lines().next().unwrap_or("it does not say why"))
+        bail!("nginx ended: {}", log.lines().next().unwrap_or("without a message"))
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; the lab kills what is left.
+        // It may have ended already; the lab kills the rest.
         let _ = self.child.kill();
         let _ = self.child.wait();
         remove(&self.folder);
@@ -95,7 +96,7 @@ impl Drop for Server {
 }
 
 fn remove(folder: &FilePath) {
-    // It is in the folder for temporary files, which somebody cleans.
+    // It is in the directory for temporary files, which the system cleans.
     let _ = fs::remove_dir_all(folder);
 }
 

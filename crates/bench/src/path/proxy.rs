@@ -1,4 +1,4 @@
-//! The least proxy for UDP that user space can have: two sockets, one thread, 64 packets a call.
+//! The smallest proxy for UDP in user space: two sockets, one thread, 64 packets a call.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use sys::net::Datagrams;
 use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT, Worker};
 
+/// A UDP proxy of one thread.
 pub const PROXY: Path = Path {
     name: "proxy",
     about: "user space: one thread, recvmmsg and sendmmsg of 64 packets on two UDP sockets",
@@ -39,5 +40,5 @@ impl ActivePath for Worker {
     }
 }
 
-/// How long the thread sleeps when nothing comes.
+/// How long the thread sleeps when no packets arrive.
 const TURN: Duration = Duration::from_millis(2);

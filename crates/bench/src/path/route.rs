@@ -3,6 +3,7 @@
 use super::forwarding::Forwarding;
 use super::{Journey, Path};
 
+/// The kernel's routing.
 pub const ROUTE: Path = Path {
     name: "route",
     about: "Linux routes, no address is changed",

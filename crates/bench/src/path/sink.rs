@@ -1,4 +1,5 @@
-//! Counts packets of the flood where they arrive, drops them, and keeps some of them to look at.
+//! Counts packets of the flood where they arrive, drops them, and keeps some of them for
+//! inspection.
 //!
 //! Rule: one queue is polled by one processor at a time, so the program counts without a lock.
 
@@ -18,6 +19,7 @@ pub struct Sink {
 }
 
 impl Sink {
+    /// Attaches the counting program to the sink.
     pub fn attach(place: &Place) -> Result<Self> {
         let object = object()?;
         let link = place.attach(object.program(NAME)?, Mode::Native);
@@ -73,7 +75,7 @@ fn object() -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-/// Goes on with UDP over IPv4 to the flood's port, whose frame is at R2. Overwrites R4.
+/// Continues with UDP over IPv4 to the flood's port, whose frame is at R2. Overwrites R4.
 pub(super) fn is_ours(a: &mut Assembler, other: asm::Label) {
     let frame: Reg = R2;
     a.note("UDP over IPv4 to the flood's port");
@@ -84,9 +86,9 @@ pub(super) fn is_ours(a: &mut Assembler, other: asm::Label) {
 
 const NAME: &str = "sink";
 const BOOKS: &str = "books";
-/// Of so many packets one is kept; a power of two, as are those below.
+/// One of this number of packets is kept; a power of two, as are those below.
 const EVERY: u64 = 64;
-/// At most.
+/// Maximum number of kept packets.
 const KEPT: u64 = 16;
-/// Bytes for one.
+/// Bytes of a kept packet.
 const ROOM: usize = 64;

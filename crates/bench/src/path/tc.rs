@@ -1,4 +1,4 @@
-//! BPF behind the traffic-control hook: translation, and the neighbour by the kernel's routes.
+//! BPF at the traffic-control hook: translation, and the neighbor by the kernel's routes.
 
 use std::net::Ipv4Addr;
 
@@ -13,6 +13,7 @@ use super::sink::is_ours;
 use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
+/// A BPF program in the traffic-control hook.
 pub const BPF: Path = Path {
     name: "tc-bpf",
     about: "BPF at tcx ingress translates, repairs checksums and redirects to the neighbour",
@@ -31,7 +32,7 @@ fn attach(line: &Line) -> Result<Attached> {
     Ok(Attached { _link: link })
 }
 
-/// The path of a packet: is it ours, TTL, IPv4 checksum, UDP checksum, address, out.
+/// The steps for a packet: test, TTL, IPv4 checksum, UDP checksum, address, output.
 fn object(from: Ipv4Addr, to: Ipv4Addr, out: Ifindex) -> Result<Object> {
     let mut a = Assembler::new(NAME, ProgramKind::TCX_INGRESS);
     let (pass, send) = (a.label(), a.label());
@@ -45,7 +46,7 @@ fn object(from: Ipv4Addr, to: Ipv4Addr, out: Ifindex) -> Result<Object> {
     a.load16(R4, R2.at(IP_SUM));
     repair(&mut a, moved + i32::from(!u16::from_ne_bytes([1, 0])));
     a.store16(R2.at(IP_SUM), R4).store32(R2.at(ADDRESS), word(to));
-    a.note("a UDP checksum of 0 is none and stays so");
+    a.note("a UDP checksum of 0 is none and remains so");
     let some = a.label();
     a.load16(R4, R2.at(UDP_SUM)).jump_if(R4, Cond::Eq, 0, send);
     repair(&mut a, moved);
@@ -58,7 +59,7 @@ fn object(from: Ipv4Addr, to: Ipv4Addr, out: Ifindex) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-/// Adds to the sum behind the checksum in R4 (RFC 1624). Overwrites R5.
+/// Adds to the sum that the checksum in R4 complements (RFC 1624). Overwrites R5.
 fn repair(a: &mut Assembler, by: i32) {
     a.xor(R4, 0xffff).add(R4, by);
     for _ in 0..2 {
@@ -67,7 +68,7 @@ fn repair(a: &mut Assembler, by: i32) {
     a.xor(R4, 0xffff);
 }
 
-/// What a checksum's sum gains when one address takes another's place; not folded.
+/// The change of a checksum's sum when one address replaces another; not folded.
 fn difference(from: Ipv4Addr, to: Ipv4Addr) -> i32 {
     let halves = |ip: Ipv4Addr| {
         let [a, b, c, d] = ip.octets();
@@ -78,7 +79,7 @@ fn difference(from: Ipv4Addr, to: Ipv4Addr) -> i32 {
     gone.into_iter().chain(new).sum()
 }
 
-/// As the program reads and writes it in the packet.
+/// The address in the byte order in which the program reads and writes it.
 fn word(ip: Ipv4Addr) -> i32 {
     i32::from_ne_bytes(ip.octets())
 }

@@ -1,4 +1,4 @@
-//! Hardware addresses exchanged and out again: through the same interface, or the other one.
+//! Programs that exchange hardware addresses and send through the same interface, or the other one.
 
 use anyhow::Result;
 use kernel::{Link, LoadOptions, Mode, Object};
@@ -10,6 +10,7 @@ use super::sink::is_ours;
 use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
+/// A program that returns frames by `XDP_TX`.
 pub const TX: Path = Path {
     name: "xdp-tx",
     about: "XDP in the driver exchanges hardware addresses and sends back through the same port",
@@ -17,6 +18,7 @@ pub const TX: Path = Path {
     set: |line| set(line, Target::Same),
 };
 
+/// A program that redirects frames by a devmap.
 pub const REDIRECT: Path = Path {
     name: "xdp-redirect",
     about: "XDP in the driver exchanges hardware addresses, redirects to the other port (devmap)",
@@ -39,7 +41,7 @@ fn set(line: &Line, out: Target) -> Result<Box<dyn ActivePath>> {
     let object = object(out)?;
     if out == Target::Other {
         let port = line.far.ifindex()?.0.to_ne_bytes();
-        // The kernel looks for the number in the namespace of whoever writes it.
+        // The kernel resolves the number in the namespace of the writing thread.
         line.far.run(|| object.map(PORTS)?.update(&[0; 4], &port, Expect::Any))??;
     }
     let link = line.near.attach(object.program(NAME)?, Mode::Native)?;

@@ -9,6 +9,7 @@ use super::forwarding::Forwarding;
 use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT, Place};
 
+/// `xway forward` in the driver.
 pub const NATIVE: Path = Path {
     name: "xdp-native",
     about: "XDP in the driver: the forward program translates, asks the kernel's routes, redirects",
@@ -16,6 +17,7 @@ pub const NATIVE: Path = Path {
     set: |line| set(line, Mode::Native),
 };
 
+/// `xway forward` in the stack's generic XDP hook.
 pub const GENERIC: Path = Path {
     name: "xdp-generic",
     about: "the same in the stack, after a packet has a socket buffer",
@@ -38,14 +40,14 @@ fn set(line: &Line, mode: Mode) -> Result<Box<dyn ActivePath>> {
     let object = Object::load(&spec, &LoadOptions::default())?;
     let ports = [port(&line.near)?, port(&line.far)?];
     let maps = Maps::find(|name| object.map(name))?;
-    // The kernel looks for the number in the namespace of whoever writes it.
+    // The kernel resolves the number in the namespace of the writing thread.
     line.far.run(|| forward::update(&config, &ports, &maps))??;
     let forwarding = Forwarding::allow(line)?;
     let link = line.near.attach(object.program(forward::PROGRAM)?, mode)?;
     Ok(Box::new(Attached { _link: link, _object: object, _forwarding: forwarding }))
 }
 
-/// An interface as the forward program knows it.
+/// The entry of an interface in the forward program's map.
 pub fn port(place: &Place) -> Result<Port> {
     Ok(Port { ifindex: place.ifindex()?.0, mac: Some(place.mac()?.0) })
 }

@@ -3,8 +3,8 @@
 use report::{Bench, Rounds, Samples};
 
 /// Adds row `name`: how much longer a packet of row `slow` takes than one of row `fast`, round by
-/// round. A single round may show less than nothing; where the interval of the median does not
-/// keep clear of that there is no such row, and a mark at `slow` says so.
+/// round. A single round may have a negative difference; if the interval of the median includes
+/// zero there is no such row, and `slow` is marked.
 pub fn longer(bench: &mut Bench, name: &str, slow: &str, fast: &str) {
     let row = |wanted: &str| bench.rounds().iter().find(|row| row.name == wanted);
     let Some(times) = row(slow).zip(row(fast)).map(|(slow, fast)| differences(slow, fast)) else {
@@ -13,14 +13,14 @@ pub fn longer(bench: &mut Bench, name: &str, slow: &str, fast: &str) {
     let values: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
     let Ok(samples) = Samples::new(values) else { return };
     if samples.confident().low <= 0.0 {
-        let close = "as far as its rounds tell: no time can be told";
+        let close = "indistinguishable from the baseline; no per-packet time";
         bench.mark(slow, format!("no slower than {fast}, {close}"));
         return;
     }
     times.iter().for_each(|(round, time)| _ = bench.round_at(*round, name, "ns", *time));
 }
 
-/// Of the rounds that both have.
+/// The differences in the rounds that both have.
 fn differences(slow: &Rounds, fast: &Rounds) -> Vec<(usize, f64)> {
     let pairs = slow.pairs(fast).into_iter();
     pairs.map(|(round, slow, fast)| (round, SECOND / slow - SECOND / fast)).collect()
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_of_each_round_and_told_where_there_is_one() {
+    fn the_time_is_of_each_round_and_reported_if_there_is_one() {
         let mut bench = Bench::new("x");
         let rounds = [(10e6, 4e6, 9e6), (8e6, 2e6, 8.1e6), (10e6, 5e6, 9.9e6), (8e6, 2e6, 8.2e6)];
         for (fast, slow, near) in rounds {

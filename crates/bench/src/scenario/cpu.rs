@@ -1,11 +1,11 @@
 //! `cpu`: how much of a processor receiving takes, by hook and by packets offered a second.
 //!
 //! On veth a receiver's work is done wherever its sender runs, and a sender that paces its frames
-//! never rests: the time of that processor says nothing. So the receiver polls in a kernel thread
-//! on the other processor. What the thread has run for, in nanoseconds as the scheduler counts
-//! them, is all that receiving takes there: driver, hook and stack, and the interrupts that hit it.
-//! `/proc/stat` would tell it in hundredths of a second, along with whatever else runs. Not in it:
-//! the thread's wake-ups, which the sender's processor pays for.
+//! never sleeps: the time of that processor means nothing. The receiver therefore polls in a kernel
+//! thread on the other processor. What the thread has run for, in nanoseconds as the scheduler
+//! counts them, is all that receiving takes there: driver, hook and stack, and the interrupts that
+//! hit it. `/proc/stat` would count it in hundredths of a second, together with other processes.
+//! Not included: the thread's wake-ups, which the sender's processor pays for.
 
 mod active;
 mod busy_poll;
@@ -24,6 +24,7 @@ use crate::hook::{self, Span};
 use crate::{Effort, Kind, Scenario, Testbed};
 use active::{ActiveReceiver, Receiver};
 
+/// The scenario `cpu`.
 pub const SCENARIO: Scenario = Scenario {
     name: "cpu",
     kind: Kind::Picture,
@@ -35,7 +36,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     testbed.lab_only()?;
     let field = &Field::build(testbed)?;
-    ensure!(field.sender_cpu != field.receiver_cpu, "two processors are needed to tell them apart");
+    ensure!(field.sender_cpu != field.receiver_cpu, "needs two processors");
     let receivers = receivers();
     let mut bench = Bench::new("cpu");
     tell(&mut bench, field, &receivers);
@@ -60,13 +61,13 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// Hooks by name, where they are known, and what is always busy.
+/// Hooks by name, and receivers that always use a whole processor.
 fn receivers() -> Vec<Receiver> {
     let hooks = HOOKS.iter().filter_map(|name| hook::ALL.iter().find(|hook| hook.name == *name));
     hooks.map(Receiver::Hook).chain([Receiver::BusyPoll]).collect()
 }
 
-/// What never rests needs few points.
+/// Receivers that always use a whole processor need few points.
 fn taken_at(receiver: Receiver, pps: u64) -> bool {
     match receiver {
         Receiver::Hook(_) => true,
@@ -86,8 +87,8 @@ fn tell(bench: &mut Bench, field: &Field, receivers: &[Receiver]) {
              this thread ran, and that of the process where one receives: % of one processor.",
         )
         .method(
-            "Rows are named after the rate that was asked for; the picture stands over the rate \
-             that was offered. Where the two differ by more than 10 %, the row says so.",
+            "Rows are named after the requested rate; the figure shows the offered rate. Rows \
+             where the two differ by more than 10 % are marked.",
         );
     for receiver in receivers {
         bench.method(&format!("{}: {}.", receiver.name(), receiver.about()));
@@ -99,8 +100,8 @@ fn tell(bench: &mut Bench, field: &Field, receivers: &[Receiver]) {
     ));
 }
 
-/// Packets a second that the sender can offer to a receiver of this kind: in the best of a few
-/// trials, so that nobody's moment on its processor takes points away.
+/// Packets per second that the sender can offer to a receiver of this kind: in the best of a few
+/// trials, so that a disturbance of its processor removes no points.
 fn reach(field: &Field) -> Result<u64> {
     let (there, failed): (Vec<_>, Vec<_>) =
         (0..TRIALS).map(|_| trial(field)).partition(Result::is_ok);
@@ -137,7 +138,7 @@ fn arm(field: &Field, receiver: Receiver, pps: u64) -> Arm<'_> {
 struct Cell {
     /// Percent of a processor.
     busy: f64,
-    /// Nothing where nothing is offered.
+    /// No share if nothing is offered.
     span: Option<Span>,
 }
 
@@ -151,7 +152,7 @@ fn measure(field: &Field, receiver: Receiver, pps: u64, window: Duration) -> Res
     watch(&active, &flood, window)
 }
 
-/// Waits until packets end there; tells how long that took.
+/// Waits until packets end there; returns how long that took.
 fn begin(active: &ActiveReceiver) -> Result<Duration> {
     let (start, before) = (Instant::now(), active.set().ended()?);
     lab::until("packets at the hook", PATIENCE, || {
@@ -167,17 +168,17 @@ fn watch(active: &ActiveReceiver, flood: &Flood, window: Duration) -> Result<Cel
     Ok(Cell { busy, span: Some(span) })
 }
 
-/// The share of a processor that receiving takes in so long.
+/// The share of a processor that receiving takes during the window.
 fn busy(active: &ActiveReceiver, window: Duration) -> Result<f64> {
     let (start, before) = (Instant::now(), active.spent_ns()?);
     sleep(window);
     let (took, after) = (start.elapsed(), active.spent_ns()?);
     let share = 100.0 * after.saturating_sub(before) as f64 / took.as_nanos() as f64;
-    // A tick more at the end than at the beginning is no time that there was.
+    // A tick more at the end than at the beginning is not real time.
     Ok(share.min(100.0))
 }
 
-/// A processor that is at its end says so by its losses; one that is not was somebody else's.
+/// Marks a processor without losses whose share is full: another process used it.
 fn mark(bench: &mut Bench, cells: &[(Receiver, u64)]) {
     for (name, pps) in cells.iter().map(|(receiver, pps)| (row(*receiver, *pps), *pps)) {
         let offered = offered(bench, &name, pps);
@@ -225,7 +226,7 @@ fn draw(bench: &mut Bench, cells: &[(Receiver, u64)]) {
     bench.figure(published::beside(figure));
 }
 
-/// As [`hook::ALL`] calls them; the first is what the sender's reach is measured with.
+/// Names in [`hook::ALL`]; the sender's highest rate is measured with the first.
 const HOOKS: [&str; 3] = ["xdp-native", "xdp-generic", "nft-raw"];
 /// Packets offered a second.
 const RATES: [u64; 9] =
@@ -233,9 +234,9 @@ const RATES: [u64; 9] =
 const BUSY_RATES: [u64; 3] = [0, 500_000, 2_000_000];
 /// Percent of a processor that has no time left, but for wake-ups.
 const FULL: f64 = 90.0;
-/// Of a rate.
+/// Relative tolerance of a rate.
 const TOLERANCE: f64 = 0.1;
-/// How often, and how long each time, the sender's reach is looked at.
+/// How often, and how long each time, the sender's highest rate is measured.
 const TRIALS: usize = 3;
 const TRIAL: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,9 +1,9 @@
-//! `ddos`: what is left of a service while a flood hits another port of its host, by the flood's
-//! rate and by where it is ended.
+//! `ddos`: the remaining share of a service while a flood hits another port of its host, by the
+//! flood's rate and by the place where it is dropped.
 //!
 //! The stage is the lab's: server, clients and attacker, each on the processor that it was given.
-//! Every turn has fresh connections, and is set up before the flood begins: defence, clients,
-//! flood; it is taken down the other way round.
+//! Every turn has fresh connections, and is set up before the flood begins: defense, clients,
+//! flood; it is removed in reverse order.
 
 mod compare;
 mod stack;
@@ -23,6 +23,7 @@ use crate::hook::{self, Hook};
 use crate::{Effort, Kind, Scenario, Testbed};
 use turn::Turn;
 
+/// The scenario `ddos`.
 pub const SCENARIO: Scenario = Scenario {
     name: "ddos",
     kind: Kind::Picture,
@@ -40,11 +41,11 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     let reach = siege.reach()?;
     bench.note(format!("the attacker's processor gives at most {} away", human(reach, "pps")));
     let mut arms = Vec::new();
-    for defence in defences() {
-        bench.method(&format!("{}: {}.", defence.name, defence.about()));
-        match siege.can(&defence) {
-            Ok(()) => arms.extend(siege.arms(&mut bench, defence, reach)),
-            Err(why) => _ = bench.absent(defence.name, format!("{why:#}")),
+    for defense in defenses() {
+        bench.method(&format!("{}: {}.", defense.name, defense.about()));
+        match siege.can(&defense) {
+            Ok(()) => arms.extend(siege.arms(&mut bench, defense, reach)),
+            Err(why) => _ = bench.absent(defense.name, format!("{why:#}")),
         }
     }
     harness.interleave(&mut bench, &mut arms)?;
@@ -53,22 +54,22 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// The stage, and its server as something that hooks can be set up on.
+/// The stage, and its server as a place for hooks.
 struct Scene {
     stage: Stage,
     field: Field,
 }
 
-/// Where the flood is ended, and of which floods that is measured.
+/// Where a flood is dropped, and the floods that are measured.
 #[derive(Clone, Copy)]
-struct Defence {
+struct Defense {
     name: &'static str,
-    /// None: at a port where nothing listens.
+    /// The hook; `None` for a port without a listener.
     hook: Option<&'static Hook>,
     attack: Attack,
-    /// Of the flood, in frames a second.
+    /// Rates of the flood, in frames per second.
     rates: &'static [u64],
-    /// Also of all that the attacker can send.
+    /// Whether the attacker's highest rate is measured too.
     most: bool,
 }
 
@@ -81,7 +82,7 @@ impl Scene {
         Ok(Self { stage, field })
     }
 
-    /// Frames a second that the attacker sends when nothing holds it.
+    /// Frames per second that the attacker sends without pacing.
     fn reach(&self) -> Result<f64> {
         let hook = Some(&hook::xdp::NATIVE);
         let turn = Turn { siege: self, hook, attack: Attack::Constant, rate: None };
@@ -89,15 +90,15 @@ impl Scene {
     }
 
     /// Whether it can be set up here.
-    fn can(&self, defence: &Defence) -> Result<()> {
-        defence.hook.map_or(Ok(()), |hook| (hook.set)(&self.field).map(drop))
+    fn can(&self, defense: &Defense) -> Result<()> {
+        defense.hook.map_or(Ok(()), |hook| (hook.set)(&self.field).map(drop))
     }
 
-    /// One for each rate that the attacker reaches; the others are told.
-    fn arms(&self, bench: &mut Bench, defence: Defence, reach: f64) -> Vec<Arm<'_>> {
-        let Defence { name, hook, attack, .. } = defence;
+    /// An arm for each rate that the attacker reaches; the others are reported.
+    fn arms(&self, bench: &mut Bench, defense: Defense, reach: f64) -> Vec<Arm<'_>> {
+        let Defense { name, hook, attack, .. } = defense;
         let is_within = |rate: &Option<u64>| rate.is_none_or(|rate| rate as f64 <= reach);
-        let (within, beyond): (Vec<_>, Vec<_>) = defence.rates().partition(is_within);
+        let (within, beyond): (Vec<_>, Vec<_>) = defense.rates().partition(is_within);
         let reached = human(reach, "pps");
         for rate in beyond {
             bench.absent(&point(name, rate), format!("the attacker reaches {reached} here"));
@@ -111,7 +112,7 @@ impl Scene {
     }
 }
 
-impl Defence {
+impl Defense {
     const fn new(name: &'static str, hook: &'static Hook, rates: &'static [u64]) -> Self {
         Self { name, hook: Some(hook), attack: Attack::Constant, rates, most: false }
     }
@@ -128,12 +129,12 @@ impl Defence {
         Self { most: true, ..self }
     }
 
-    /// Those of its points; none for all that can be sent.
+    /// The rates of its points; `None` is the highest rate.
     fn rates(self) -> impl Iterator<Item = Option<u64>> {
         self.rates.iter().copied().map(Some).chain(self.most.then_some(None))
     }
 
-    /// What is done there, and against whom.
+    /// A description of the defense and its flood.
     fn about(&self) -> String {
         let what = self.hook.map_or(stack::about(self.attack), |hook| hook.about);
         match self.attack {
@@ -144,68 +145,68 @@ impl Defence {
     }
 }
 
-/// Those whose hooks there are.
-fn defences() -> Vec<Defence> {
-    let none = Defence::without(NONE, RATES);
-    let invented = Defence::without(INVENTED, DEADLY).against(Attack::Udp);
+/// The defenses whose hooks exist.
+fn defenses() -> Vec<Defense> {
+    let none = Defense::without(NONE, RATES);
+    let invented = Defense::without(INVENTED, DEADLY).against(Attack::Udp);
     let mut all = vec![none, invented];
-    all.push(Defence::new(XDP, &hook::xdp::NATIVE, RATES).and_most());
-    all.push(Defence::new(XDP_INVENTED, &hook::xdp::NATIVE, DEADLY).against(Attack::Udp));
-    all.push(Defence::new(FILTER, &hook::filter::DROP, FILTERED).and_most());
-    let limits = Defence::new(LIMITS, &hook::filter::LIMITS, FILTERED);
+    all.push(Defense::new(XDP, &hook::xdp::NATIVE, RATES).and_most());
+    all.push(Defense::new(XDP_INVENTED, &hook::xdp::NATIVE, DEADLY).against(Attack::Udp));
+    all.push(Defense::new(FILTER, &hook::filter::DROP, FILTERED).and_most());
+    let limits = Defense::new(LIMITS, &hook::filter::LIMITS, FILTERED);
     all.push(limits.against(Attack::Udp).and_most());
-    all.push(Defence::without(SYN_NONE, ASKED).against(Attack::Syn));
-    all.push(Defence::new(SYN_PROXY, &hook::filter::PROXY, ASKED).against(Attack::Syn));
+    all.push(Defense::without(SYN_NONE, ASKED).against(Attack::Syn));
+    all.push(Defense::new(SYN_PROXY, &hook::filter::PROXY, ASKED).against(Attack::Syn));
     for name in ["tc-bpf", "nft-raw"] {
         let found = hook::ALL.iter().find(|known| known.name == name);
-        all.extend(found.map(|hook| Defence::new(name, hook, FEWER)));
+        all.extend(found.map(|hook| Defense::new(name, hook, FEWER)));
     }
     all
 }
 
-/// The row of a defence at a rate; none for all that can be sent.
-fn point(defence: &str, rate: Option<u64>) -> String {
+/// The row of a defense at a rate; `None` is the highest rate.
+fn point(defense: &str, rate: Option<u64>) -> String {
     match rate {
-        Some(rate) => format!("{defence}@{rate}"),
-        None => format!("{defence}@max"),
+        Some(rate) => format!("{defense}@{rate}"),
+        None => format!("{defense}@max"),
     }
 }
 
-/// Without any, against one address and against invented ones.
+/// Rows without a defense, against one address and against forged ones.
 const NONE: &str = "none";
 const INVENTED: &str = "none-invented";
-/// With the drop program, and with the filter: a rule that drops, limits.
+/// Rows with the drop program, and with the filter: a rule that drops, limits.
 const XDP: &str = "xdp-drop";
-/// The same against invented addresses: each frame is new to the receiver's cache.
+/// The row against forged addresses, where each frame is new to the receiver's cache.
 const XDP_INVENTED: &str = "xdp-drop-invented";
 const FILTER: &str = "filter-drop";
 const LIMITS: &str = "filter-limits";
-/// Of new connections, in a flood of requests for them: without defence, with the filter's proxy.
+/// Rows of new connections during a SYN flood: without defense, and with the filter's proxy.
 const SYN_NONE: &str = "syn-none";
 const SYN_PROXY: &str = "syn-proxy";
-/// Of the flood, in frames a second.
+/// Rates of the flood, in frames per second.
 const RATES: &[u64] = &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000];
-/// Of defences that stand between those two, where these differ.
+/// Rates for the defenses between those two, where they differ.
 const FEWER: &[u64] = &[500_000, 1_000_000, 2_000_000, 3_000_000];
-/// Of the filter, whose cost is a matter of the packets alone.
+/// Rates for the filter, whose cost depends on the packets only.
 const FILTERED: &[u64] = &[0, 500_000, 1_000_000];
-/// Of a flood of connection requests.
+/// Rates of a flood of connection requests.
 const ASKED: &[u64] = &[0, 250_000, 500_000, 1_000_000];
-/// What the filter's limits are compared with.
+/// The row that the filter's limits are compared with.
 const DEADLY: &[u64] = &[500_000, 1_000_000];
-/// How long the attacker shows what it can do.
+/// Duration of the measurement of the attacker's highest rate.
 const PROBE: Duration = Duration::from_millis(300);
 const METHOD: &[&str] = &[
-    "The attacker sends UDP frames of 60 bytes from an address that nobody has, to a port where \
+    "The attacker sends UDP frames of 60 bytes from an unused address, to a port where \
      nothing listens, in batches as a network card would deliver them. Where its addresses make a \
      difference, which is with limits for each, it invents ten million, each of which has its turn \
-     before one comes again; `none-invented` is without defence against these, \
+     before one comes again; `none-invented` is without defense against these, \
      `xdp-drop-invented` the least one.",
     "Each turn has fresh connections, then the flood, and is measured once they had time to \
-     notice it; a rate is one turn, so that rates and defences are interleaved.",
+     notice it; a rate is one turn, so that rates and defenses are interleaved.",
     "Counted are answers that clients got. Offered is what the attacker's driver took; lost is \
-     the share of it that ended neither in the defence nor in the stack, but in the full \
-     ring in front of the server. Busy is the share of its processor that the receive thread took, \
+     the share of it that ended neither in the defense nor in the stack, but in the full \
+     ring of the server. Busy is the share of its processor that the receive thread took, \
      in its programs and in the stack.",
     "`syn-none` and `syn-proxy` are of new connections: each client opens one, asks once, closes \
      it and opens the next one after 10 ms; the flood asks for connections to the same port, which \

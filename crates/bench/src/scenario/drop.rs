@@ -1,8 +1,8 @@
 //! `drop`: how many UDP frames a second each hook of the receive path can end, from a socket down
 //! to the driver.
 //!
-//! `limit` is a program of two instructions in the driver: what is left when ending a packet costs
-//! nothing, so it is what the sender can do. A hook near it is bounded by the sender.
+//! `limit` is a program of two instructions in the driver: the rate when dropping a packet costs
+//! nothing, so it is the limit of the sender. A hook near it is bounded by the sender.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span};
 use crate::{Effort, Kind, Scenario, Testbed, nic};
 
+/// The scenario `drop`.
 pub const SCENARIO: Scenario = Scenario {
     name: "drop",
     kind: Kind::Picture,
@@ -86,7 +87,7 @@ fn measure(field: &Field, hook: &Hook, window: Duration) -> Result<Span> {
     Span::of(&flood, set.as_ref(), || sleep(window))
 }
 
-/// What the rows say of each other; a packet's time only where one processor does all of it.
+/// Adds ratios of rows; a packet's time only if one processor does all of its work.
 fn judge(bench: &mut Bench, is_shared: bool) {
     let is_there = |hook: &&Hook| bench.rounds().iter().any(|row| row.name == hook.name);
     let there: Vec<&Hook> = hook::ALL.iter().filter(is_there).collect();
@@ -104,7 +105,7 @@ fn judge(bench: &mut Bench, is_shared: bool) {
     bench.figure(figure(&there));
 }
 
-/// Native XDP and every other hook, from the top of the stack down, then neighbours.
+/// Native XDP and every other hook, from the top of the stack down, then neighbors.
 fn pairs(there: &[&Hook]) -> Vec<(&'static str, &'static str)> {
     let names: Vec<_> = there.iter().map(|hook| hook.name).filter(|name| *name != LIMIT).collect();
     let mut pairs = Vec::new();
@@ -127,7 +128,7 @@ fn figure(there: &[&Hook]) -> Figure {
 
 const LIMIT: &str = hook::limit::NAME;
 const NATIVE: &str = hook::xdp::NATIVE.name;
-/// Of the limit: from here on the sender is in the way.
+/// Share of the limit from which on the sender bounds a row.
 const NEAR: f64 = 0.9;
 
 /// Rows and what others published of one processor, on other hardware.
@@ -142,7 +143,7 @@ const PUBLISHED: &[(&str, f64, &str)] = &[
     ("xdp-native", 23_863_471.0, PAPER),
 ];
 const TALK: &str = "Faster Packet Processing in Linux: XDP (SOSCON 2019): other hardware, \
-                    ConnectX-4 at 10 Gbit/s, one processor, 60-byte UDP, netfilter hook not told";
+                    ConnectX-4 at 10 Gbit/s, one processor, 60-byte UDP, netfilter hook not stated";
 const PAPER: &str = "The eXpress Data Path (CoNEXT 2018), figure 3: other hardware, ConnectX-5 at \
                      100 Gbit/s, one core of an E5-1650 v4, 64-byte frames, retpolines and \
                      preemption off";

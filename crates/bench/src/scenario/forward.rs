@@ -1,8 +1,8 @@
-//! `forward`: how many UDP frames a second arrive behind a forwarder, by way of forwarding, from
+//! `forward`: how many UDP frames per second arrive after a forwarder, by forwarding path, from
 //! user space down to the driver.
 //!
-//! Counted is what arrives at the sink, and some of it is looked at: a way that spoils packets is
-//! left out. `limit` is the sink on the first link: a way near it is bounded by the sender.
+//! The sink counts what arrives and inspects some of it: a path that corrupts packets is left out.
+//! `limit` is the sink on the first link: a path near it is bounded by the sender.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,10 +16,11 @@ use crate::path::{self, ActivePath, Journey, Path, Sink};
 use crate::transient::Transient;
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `forward`.
 pub const SCENARIO: Scenario = Scenario {
     name: "forward",
     kind: Kind::Picture,
-    about: "packets that arrive a second behind a forwarder: proxies, netfilter, tc, bridge, XDP",
+    about: "packets per second that arrive after a forwarder: proxies, netfilter, tc, bridge, XDP",
     effort: Effort::SHORT,
     run,
 };
@@ -47,7 +48,7 @@ fn tell(bench: &mut Bench) {
              there counts and drops them. Counted is what arrived, not what was sent.",
         )
         .method(
-            "Of every 64 that arrive one is looked at: addresses and checksums must be right, or \
+            "One in 64 that arrive is inspected: addresses and checksums must be right, or \
              the way is left out. Ways that change the destination also repair both checksums.",
         )
         .method("One flow: nft-dnat finds the same tracked connection for every packet.");
@@ -87,7 +88,7 @@ fn with_references(figure: Figure, values: &[(&str, f64)], source: &str) -> Figu
     values.iter().fold(figure, |figure, (name, pps)| figure.reference(name, *pps, source))
 }
 
-/// Both pictures have the sender's bound.
+/// Both figures have the sender's bound.
 fn is_translated(journey: Journey) -> bool {
     journey == Journey::Translated || is_limit(journey)
 }
@@ -106,7 +107,7 @@ fn arm<'a>(line: &'a Line, path: &'a Path) -> Arm<'a> {
     })
 }
 
-/// Packets and time between two looks.
+/// Packets and time between two readings.
 struct Span {
     seconds: f64,
     offered: u64,
@@ -114,13 +115,13 @@ struct Span {
 }
 
 impl Span {
-    /// Of what was offered, in percent.
+    /// Share of the offered packets that was lost, in percent.
     fn lost(&self) -> f64 {
         100.0 * self.offered.saturating_sub(self.arrived) as f64 / self.offered.max(1) as f64
     }
 }
 
-/// One way under the flood.
+/// Measures one path under the flood.
 fn measure(line: &Line, path: &Path, window: Duration) -> Result<Span> {
     let sink = Sink::attach(path.journey.end(line))?;
     let mut set = (path.set)(line)?;
@@ -156,8 +157,8 @@ fn watch(sink: &Sink, flood: &Flood, window: Duration) -> Result<Span> {
     let look = || -> Result<_> { Ok((Instant::now(), flood.given(), sink.arrived()?)) };
     let (start, given, arrived) = look()?;
     sleep(window);
-    // A process that was given no time in a short window is waited for: it is slow, not absent.
-    let waited = lab::until("a packet behind the forwarder", PATIENCE, || {
+    // Waits for a process that got no processor time in a short window: it is slow, not absent.
+    let waited = lab::until("a packet after the forwarder", PATIENCE, || {
         Ok((sink.arrived().is_ok_and(|now| now > arrived)).then_some(()))
     });
     waited.map_err(Transient::from)?;
@@ -169,7 +170,7 @@ fn watch(sink: &Sink, flood: &Flood, window: Duration) -> Result<Span> {
     })
 }
 
-/// What others are compared with.
+/// The row that others are compared with.
 const BASE: &str = "xdp-native";
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);

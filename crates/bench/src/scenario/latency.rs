@@ -1,8 +1,8 @@
 //! `latency`: how long a frame takes from its sender through a device to a sink, one way.
 //!
 //! Each frame carries the time when it left. A sender's group of frames leaves together, so at a
-//! high rate a frame also waits for those in front of it. At a low rate every frame wakes a
-//! sleeping device: most of its time is the wake-up.
+//! high rate a frame also waits for the earlier ones. At a low rate every frame wakes a sleeping
+//! device: most of its time is the wake-up.
 
 mod max_rate;
 mod published;
@@ -22,6 +22,7 @@ use max_rate::{MaxRate, common};
 use run::LatencyRun;
 use times::Times;
 
+/// The scenario `latency`.
 pub const SCENARIO: Scenario = Scenario {
     name: "latency",
     kind: Kind::Picture,
@@ -69,7 +70,7 @@ fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<MaxRate>
                 bench.note(max_rate.sentence());
                 max_rates.push(max_rate);
             }
-            // It has its say in the rounds, too.
+            // The rounds report it, too.
             Err(fault) => harness.say(&format!("{}: {fault:#}", path.name)),
         }
     }
@@ -79,11 +80,11 @@ fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<MaxRate>
 /// A path at a rate, in packets a second.
 type Cell = (&'static Path, u64);
 
-/// Cells of a picture.
+/// Cells of a figure.
 struct CellSet {
-    /// In the names of its files.
+    /// The part of its file names.
     name: &'static str,
-    /// At the end of its titles.
+    /// The end of its titles.
     at: String,
     cells: Vec<Cell>,
 }
@@ -122,7 +123,7 @@ fn row(path: &Path, pps: u64) -> String {
 fn tell(bench: &mut Bench, line: &Line) {
     bench
         .method(
-            "One sender sends UDP frames of 60 bytes with a stamp at a fixed rate. A sink behind \
+            "One sender sends UDP frames of 60 bytes with a stamp at a fixed rate. A sink after \
              the device compares each stamp with the clock that it was written by.",
         )
         .method(
@@ -145,7 +146,7 @@ fn tell(bench: &mut Bench, line: &Line) {
     }
     let Cpus { sender, process } = line.cpus;
     bench.note(format!(
-        "veth: the sender runs on processor {sender}, the device and the sink behind it on \
+        "veth: the sender runs on processor {sender}, the device and the sink after it on \
          {process}, favoured there over all ordinary processes."
     ));
 }

@@ -1,4 +1,4 @@
-//! The pictures for which people choose XDP: each file is one scenario.
+//! Figures that compare XDP with alternatives: each file is one scenario.
 
 mod cost;
 pub mod cpu;

@@ -1,4 +1,4 @@
-//! `pass`: what an XDP program in program of the stack costs the packets that it lets pass.
+//! `pass`: the cost of an XDP program before the stack for the packets that it passes.
 //!
 //! A rule drops every packet in the stack, with and without a program before it that counts and
 //! passes. The difference is small, so both are measured in one turn under one flood: without,
@@ -19,6 +19,7 @@ use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, counter, nft};
 use crate::{Effort, Kind, Scenario, Testbed, nic};
 
+/// The scenario `pass`.
 pub const SCENARIO: Scenario = Scenario {
     name: "pass",
     kind: Kind::Picture,
@@ -36,7 +37,7 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
         )
         .method(&format!("{RAW}: they end at {}; counted by the rule.", nft::RAW.about))
         .method(&format!(
-            "{BEHIND}: the same behind an XDP program in the driver that counts packets and lets \
+            "{AFTER}: the same after an XDP program in the driver that counts packets and lets \
              them pass."
         ))
         .method(
@@ -44,9 +45,9 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
         )
         .method(&format!("{EXTRA} is the difference of a packet's time, round by round."));
     nic::begin(field, harness, &mut bench)?;
-    let arm = Arm::wide(BEHIND, |window| {
+    let arm = Arm::wide(AFTER, |window| {
         let (raw, behind) = measure(field, &nft::RAW, window)?;
-        let spans = [(BEHIND, behind), (RAW, raw)];
+        let spans = [(AFTER, behind), (RAW, raw)];
         let mut values = spans.map(|(row, span)| Value::new(row, "pps", span.rate())).to_vec();
         if field.is_offer_known() {
             let lost =
@@ -56,13 +57,13 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
         Ok(values)
     });
     harness.interleave(&mut bench, &mut [arm])?;
-    cost::longer(&mut bench, EXTRA, BEHIND, RAW);
-    bench.ratio(RAW, BEHIND);
+    cost::longer(&mut bench, EXTRA, AFTER, RAW);
+    bench.ratio(RAW, AFTER);
     figures(&mut bench);
     Ok(bench)
 }
 
-/// Packets that end at `hook`, and that end there behind the program.
+/// Packets that end at `hook`, without and with the program before it.
 fn measure(field: &Field, hook: &Hook, window: Duration) -> Result<(Span, Span)> {
     let set = (hook.set)(field)?;
     let flood = field.flood(None, window)?;
@@ -104,10 +105,10 @@ impl PassProgram {
 }
 
 fn figures(bench: &mut Bench) {
-    let rows = [RAW, BEHIND].map(String::from);
-    let rates = Figure::bars("pass", "Packets that a rule ends, behind XDP and alone", rows)
+    let rows = [RAW, AFTER].map(String::from);
+    let rates = Figure::bars("pass", "Packets that a rule drops, after XDP and without", rows)
         .reference(RAW, 4_837_269.0, PAPER)
-        .reference(BEHIND, 4_545_188.0, PAPER);
+        .reference(AFTER, 4_545_188.0, PAPER);
     bench.figure(rates);
     if bench.median(EXTRA).is_some() {
         let title = "What passing an XDP program costs a packet";
@@ -117,7 +118,7 @@ fn figures(bench: &mut Bench) {
 }
 
 const RAW: &str = "raw";
-const BEHIND: &str = "raw-behind-xdp";
+const AFTER: &str = "raw-behind-xdp";
 const EXTRA: &str = "ns/xdp-pass";
 const PROGRAM: &str = "count_pass";
 const PAPER: &str = "The eXpress Data Path (CoNEXT 2018): other hardware, ConnectX-5 at 100 \

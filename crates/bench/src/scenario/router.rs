@@ -1,9 +1,9 @@
-//! `router`: packets a second that are routed between two interfaces on one core, by Linux and by
-//! XDP that asks Linux's tables, with one route and with as many as the Internet has.
+//! `router`: packets per second that are routed between two interfaces on one core, by Linux and by
+//! XDP that looks up Linux's tables, with one route and with a full Internet table.
 //!
-//! Rule: all arms have the same flood, to the same destinations; what is different is who routes
-//! and how many routes there are. Both routers are built once, since a table takes seconds, and
-//! their arms take turns.
+//! Rule: all arms have the same flood, to the same destinations; they differ in the router and the
+//! number of routes. Both routers are built once, because a table takes seconds, and their arms
+//! take turns.
 
 mod net;
 mod sweep;
@@ -24,6 +24,7 @@ use crate::{Effort, Kind, Scenario, Testbed};
 pub use net::{Inserted, Net};
 pub use table::Table;
 
+/// The scenario `router`.
 pub const SCENARIO: Scenario = Scenario {
     name: "router",
     kind: Kind::Picture,
@@ -37,10 +38,10 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     measure(harness, FULL)
 }
 
-/// With a full table of so many routes.
+/// Measures with a full table of `routes` routes.
 ///
 /// # Errors
-/// As [`Scenario::run`]; that the full table cannot be had is told as absent.
+/// As [`Scenario::run`]; a full table that cannot be loaded is reported as absent.
 pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
     let mut bench = Bench::new("router");
     tell(&mut bench);
@@ -75,7 +76,7 @@ pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
     Ok(bench)
 }
 
-/// What is said of every run.
+/// Adds the notes of every run.
 fn tell(bench: &mut Bench) {
     bench
         .method(
@@ -99,7 +100,7 @@ fn tell(bench: &mut Bench) {
         .method("The sweep floods other numbers of destinations.");
 }
 
-/// Ratios, pictures, and what a lookup in the full table costs beyond one in the small.
+/// Adds ratios, figures, and the additional cost of a lookup in the full table.
 fn conclude(bench: &mut Bench) {
     for size in [ONE_ROUTE, FULL_TABLE] {
         bench.ratio(&XDP.row(size), &LINUX.row(size));
@@ -145,11 +146,11 @@ impl Router {
     }
 }
 
-/// Who routes.
+/// The router: Linux, or XDP.
 struct RoutingMode {
     name: &'static str,
     is_xdp: bool,
-    /// Nanoseconds that the full table cost it in the paper.
+    /// Nanoseconds that the full table cost this router in the paper.
     published: u32,
 }
 
@@ -174,7 +175,7 @@ impl RoutingMode {
         let routing = Routing { net, _link: link };
         let flood = net.flood(stream, None, window)?;
         let start = routing.ended()?;
-        lab::until("packets behind the router", PATIENCE, || {
+        lab::until("packets after the router", PATIENCE, || {
             Ok(routing.ended().is_ok_and(|ended| ended > start + WARM_UP).then_some(()))
         })?;
         let span = Span::of(&flood, &routing, || sleep(window))?;
@@ -184,7 +185,7 @@ impl RoutingMode {
     }
 }
 
-/// Counted is what arrives at the sink.
+/// Measures packets that arrive at the sink.
 struct Routing<'a> {
     net: &'a Net,
     _link: Option<Link>,
@@ -203,12 +204,12 @@ const ONE_ROUTE: &str = "1-route";
 const FULL_TABLE: &str = "full";
 /// Routes of the full table: about those that the paper had.
 const FULL: usize = 750_000;
-/// As in the paper.
+/// Destinations of the flood, as in the paper.
 const DESTINATIONS: usize = 4_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets that arrive before the clock starts.
 const WARM_UP: u64 = 1000;
-/// Figure 6.
+/// Source of published values: figure 6 of the paper.
 const PUBLISHED: [(&str, f64); 4] = [
     ("linux/1-route", 1_739_672.0),
     ("linux/full", 1_373_550.0),

@@ -1,8 +1,8 @@
 //! `scale`: frames dropped in the driver a second, by queues, with a sender and a processor for
-//! each; and what it costs to look at a frame.
+//! each; and the cost of reading a frame.
 //!
 //! On veth the receive queue is that of the sender's processor, which does the receiver's work as
-//! well: a queue more is a processor more for both.
+//! well: each further queue is a further processor for both.
 
 mod published;
 mod touch;
@@ -22,6 +22,7 @@ use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, limit, xdp};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `scale`.
 pub const SCENARIO: Scenario = Scenario {
     name: "scale",
     kind: Kind::Picture,
@@ -47,7 +48,7 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// One lab, with as many queues as it has senders.
+/// One lab, with one queue per sender.
 struct MultiQueueLab {
     field: Field,
     cpus: Vec<usize>,
@@ -85,7 +86,7 @@ fn tell(bench: &mut Bench, fields: &[MultiQueueLab]) {
     bench
         .method(
             "Each sender has a processor, on which it floods with UDP frames of 60 bytes, made \
-                 once and sent by XDP; there are as many queues as senders.",
+                 once and sent by XDP; there is one queue per sender.",
         )
         .method("Counted is what was dropped in the driver of the receiver, in all queues.");
     for hook in HOOKS {

@@ -1,25 +1,24 @@
-//! `Globals`: values of the program's variables that somebody gave by hand.
+//! `Globals`: values of the program's global variables that the operator set.
 //!
-//! Rule: they are kept in a map beside the program, as lines of `name=value`, so they hold under
-//! other rules, in a trial and while somebody watches, until they are given anew. `filter load`
-//! begins with none.
+//! Rule: they are stored in a map beside the program, as lines of `name=value`, so they persist
+//! across changes of rules, trials and sampling until they are set again. `filter load` begins
+//! without any.
 
-use spec::{Map as _, MapDef, MapKind, Spec};
+use kernel::Map;
+use spec::{Map as _, MapDef, Spec};
 
-use super::active::ActiveFilter;
-use crate::counters::text;
+use crate::counters::{text, text_map};
 use crate::error::Result;
 
-/// In the order in which they were given, each once.
+/// Names and values in the order in which they were set, each name once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globals(Vec<(String, String)>);
 
 impl Globals {
-    /// Those of a filter that runs; none for one of an older version.
-    pub fn of(active: &ActiveFilter) -> Result<Self> {
-        let Ok(map) = active.map(GLOBALS) else { return Ok(Self::default()) };
+    /// Reads the map that stores them.
+    pub fn read(map: &Map) -> Result<Self> {
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
-        Ok(Self::parse(&text(bytes, "the stored globals are not text")?))
+        Ok(Self::parse(&text(bytes, "the stored globals")?))
     }
 
     fn parse(text: &str) -> Self {
@@ -27,7 +26,7 @@ impl Globals {
         Self(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// Others on top of these.
+    /// These values, replaced and extended by others.
     #[must_use]
     pub fn with(mut self, given: &[(String, String)]) -> Self {
         for (name, value) in given {
@@ -37,8 +36,10 @@ impl Globals {
         self
     }
 
+    /// Sets the variables of a program.
+    ///
     /// # Errors
-    /// The program has no such variable, or it does not take the value.
+    /// The program has no such variable, or the value is invalid for it.
     pub fn set(&self, spec: &mut Spec) -> Result<()> {
         for (name, value) in &self.0 {
             spec.set_global_text(name, value)?;
@@ -46,25 +47,16 @@ impl Globals {
         Ok(())
     }
 
-    /// The map that keeps them.
-    pub fn keeping(&self) -> MapDef {
+    /// The map that stores them.
+    pub fn map(&self) -> MapDef {
         let lines = self.0.iter().map(|(name, value)| format!("{name}={value}\n"));
-        // A map has at least one byte.
-        let text = lines.collect::<String>() + "\n";
-        MapDef {
-            name: GLOBALS.to_owned(),
-            kind: MapKind::ARRAY,
-            key_size: 4,
-            value_size: text.len() as u32,
-            max_entries: 1,
-            contents: Some(text.into_bytes()),
-            frozen: true,
-            ..MapDef::default()
-        }
+        // The last line break keeps the map from being empty, which the kernel refuses.
+        text_map(MAP, &(lines.collect::<String>() + "\n"))
     }
 }
 
-const GLOBALS: &str = "filter_globals";
+/// Name of the map that stores globals.
+pub const MAP: &str = "filter_globals";
 
 #[cfg(test)]
 mod tests {
@@ -75,10 +67,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_again() {
+    fn stored_values_are_read_again() {
         for pairs in [&[][..], &[("a", "1")], &[("a", "1=2"), ("b", "{1, 2}")]] {
             let globals = Globals::default().with(&given(pairs));
-            let text = String::from_utf8(globals.keeping().contents.unwrap()).unwrap();
+            let text = String::from_utf8(globals.map().contents.unwrap()).unwrap();
             assert_eq!(Globals::parse(&text), globals, "{text}");
         }
     }

@@ -1,9 +1,9 @@
-//! `Handover`: what rules that are in force leave to those that take their place.
+//! `Handover`: state that the active rules pass to the rules that replace them.
 //!
-//! Rule: what can be the same map is, so nothing is lost between reading and writing: counters of
-//! reasons, bans, samples, and while all limits stay their buckets and the guards of SYN proxies.
-//! Buckets of limits that stay while others change are copied, and when rules' times are over.
-//! Counts of rules are added later, see `state::counts`.
+//! Rule: maps are shared where possible, so nothing is lost between reading and writing: counters
+//! of reasons, bans, samples, and, if all limits persist, their buckets and the guards of SYN
+//! proxies. If only some limits persist, their buckets are copied; so are the ends of rules with a
+//! time. Counts of rules are added later, see `state::counts`.
 
 use std::collections::HashMap;
 
@@ -20,37 +20,40 @@ use super::active::ActiveFilter;
 use super::ruleset;
 use crate::error::Result;
 
+/// The state to be passed from an active filter to its replacement.
 #[derive(Debug)]
 pub struct Handover<'a> {
     active: &'a ActiveFilter,
-    /// Old numbers and new ones of limits of rules that stay.
+    /// Old and new numbers of limits whose rules persist.
     limits: Vec<(u32, u32)>,
-    /// All limits stay as they are, where they are.
+    /// Whether all limits persist with the same numbers.
     same_limits: bool,
-    /// Old numbers and new ones of rules that stay and have a time.
+    /// Old and new numbers of rules that persist and have a time.
     timed: Vec<(u32, u32)>,
 }
 
 impl<'a> Handover<'a> {
-    pub fn of(active: &'a ActiveFilter, made: &Compiled, rules: &Ruleset) -> Result<Self> {
+    /// Compares the active rules with those that replace them.
+    pub fn new(active: &'a ActiveFilter, made: &Compiled, rules: &Ruleset) -> Result<Self> {
         let old = active.rules()?;
         let timed = timed(&old, rules);
         let host = ruleset::environment(false)?;
-        let acts = CompiledActions::new(&old, host.sizes, |name| host.ifindex(name));
-        // Rules in force that could not be made today: an interface of theirs is gone.
-        let Ok(acts) = acts else {
+        let old_actions = CompiledActions::new(&old, host.sizes, |name| host.ifindex(name));
+        // The active rules do not compile any more: one of their interfaces no longer exists.
+        let Ok(old_actions) = old_actions else {
             return Ok(Self { active, limits: Vec::new(), same_limits: false, timed });
         };
-        let number = |acts: &CompiledActions, rules: &Ruleset| -> HashMap<String, u32> {
+        let numbers = |actions: &CompiledActions, rules: &Ruleset| -> HashMap<String, u32> {
             let names = ruleset::identities(rules).into_iter().enumerate();
-            names.filter_map(|(rule, name)| Some((name, acts.limit_of(rule)?))).collect()
+            names.filter_map(|(rule, name)| Some((name, actions.limit_of(rule)?))).collect()
         };
-        let (was, is) = (number(&acts, &old), number(&made.actions, rules));
-        let limits = was.iter().filter_map(|(name, old)| Some((*old, *is.get(name)?))).collect();
-        Ok(Self { active, limits, same_limits: was == is, timed })
+        let (before, after) = (numbers(&old_actions, &old), numbers(&made.actions, rules));
+        let limits = before.iter();
+        let limits = limits.filter_map(|(name, old)| Some((*old, *after.get(name)?))).collect();
+        Ok(Self { active, limits, same_limits: before == after, timed })
     }
 
-    /// Maps that both use.
+    /// Maps that both programs use.
     pub fn shared(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
         let mut names = vec![maps::BANS, EVENTS, SAMPLES];
         if self.same_limits {
@@ -59,11 +62,11 @@ impl<'a> Handover<'a> {
         if self.active.has_reasons_of(spec) {
             names.push(stats::MAP);
         }
-        self.active.alike(spec, names)
+        self.active.compatible(spec, names)
     }
 
-    /// Copies into maps that are not in use yet what could not be shared.
-    pub fn hand_over(&self, object: &Object) -> Result<()> {
+    /// Copies state that could not be shared into maps that are not in use yet.
+    pub fn copy(&self, object: &Object) -> Result<()> {
         if !self.timed.is_empty() {
             let (from, to) = (self.active.map(maps::RULES)?, object.map(maps::RULES)?);
             actions::carry_ends(&from, to, &self.timed, monotonic_ns())?;
@@ -83,7 +86,7 @@ impl<'a> Handover<'a> {
     }
 }
 
-/// Rules with a time that are in both, by their numbers.
+/// Old and new numbers of rules with a time that both rule sets contain.
 fn timed(old: &Ruleset, new: &Ruleset) -> Vec<(u32, u32)> {
     let numbers: HashMap<String, u32> = ruleset::identities(new).into_iter().zip(0..).collect();
     let all = ruleset::identities(old).into_iter().zip(0_u32..).zip(&old.rules);
@@ -91,7 +94,7 @@ fn timed(old: &Ruleset, new: &Ruleset) -> Vec<(u32, u32)> {
     timed.filter_map(|((name, old), _)| Some((old, *numbers.get(&name)?))).collect()
 }
 
-/// As many as there is room for.
+/// Copies bans, at most the number that the new map can hold.
 fn copy_bans(from: &Map, to: &Map) -> Result<()> {
     for (key, value) in from.entries()?.into_iter().take(to.max_entries() as usize) {
         to.update(&key, &value, Expect::Any)?;

@@ -2,16 +2,13 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
-use filter::Action;
 use filter::abi::{self, Line};
-use filter::maps::{LIMITS, LINES, RULES};
 use filter::runtime::limits::{Fill, Load, State};
+use kernel::Map;
 use serde::Serialize;
 use spec::Map as _;
 use sys::thread::monotonic_ns;
 
-use super::active::ActiveFilter;
-use super::report::{LoadedRules, RuleReport};
 use crate::error::Result;
 use crate::rates::Rate;
 
@@ -24,12 +21,11 @@ pub struct Limit {
     pub over_pps: f64,
     /// Levels, each with buckets of its own: the sender, the prefixes around it, the total.
     pub levels: Vec<Level>,
-    /// What met the limit over the interval, in parts of what all buckets, or the total, earn in
-    /// that time: from 1 on, the limit is one for all senders together. `null` where there is one
-    /// bucket.
+    /// Traffic that met the limit over the interval, relative to what all buckets, or the total,
+    /// earn in that time: from 1 on, all senders share one limit. `null` with a single bucket.
     pub load: Option<f64>,
-    /// The most that an honest sender which keeps to half of its burst can lose to others, as a
-    /// chance. `null` where there is one bucket.
+    /// Upper bound of the probability that a packet is dropped because of other senders, for a
+    /// sender that uses at most half of its burst. `null` with a single bucket.
     pub loss: Option<f64>,
 }
 
@@ -41,27 +37,41 @@ pub struct Level {
     pub buckets: u64,
     /// Buckets that are not full: senders that used some of their burst.
     pub used: u64,
-    /// Those of them that have not enough left for a packet.
+    /// Used buckets that have not enough left for a packet.
     pub empty: u64,
-    /// What used buckets have left of their burst on average, from 0 to 1.
+    /// Remaining part of the burst of used buckets on average, from 0 to 1.
     pub left: f64,
 }
 
+/// A rule with a limit, and the packets that it matched.
+#[derive(Debug)]
+pub(super) struct LimitingRule<'a> {
+    /// Position among all rules.
+    pub number: u32,
+    pub name: &'a str,
+    /// All packets that the rule matched.
+    pub rate: &'a Rate,
+    /// Packets over the limit.
+    pub over: u64,
+    pub over_pps: f64,
+}
+
+/// Maps of a filter that hold the state of limits.
+#[derive(Debug)]
+pub(super) struct Maps {
+    pub rules: Map,
+    pub limits: Map,
+    pub lines: Map,
+}
+
 impl Limit {
-    /// `taken` is the number of packets that the limit dropped, and their rate; `rate` is that of
-    /// all packets that the rule matched.
-    fn new(
-        rule: &str,
-        taken: (u64, f64),
-        rate: &Rate,
-        (state, fills): (&State, Vec<Fill>),
-    ) -> Self {
-        let load = Load { pps: rate.pps, bps: rate.bps };
+    fn new(rule: &LimitingRule<'_>, state: &State, fills: Vec<Fill>) -> Self {
+        let load = Load { pps: rule.rate.pps, bps: rule.rate.bps };
         let sharing = state.sharing(load);
         Self {
-            rule: rule.to_owned(),
-            over: taken.0,
-            over_pps: taken.1,
+            rule: rule.name.to_owned(),
+            over: rule.over,
+            over_pps: rule.over_pps,
             levels: fills.into_iter().map(Level::from).collect(),
             load: sharing.map(|sharing| sharing.load),
             loss: sharing.map(|sharing| sharing.loss),
@@ -76,36 +86,25 @@ impl From<Fill> for Level {
     }
 }
 
-/// One for each limiting rule; `rules` are reports of the same moment.
-pub(super) fn read(
-    active: &ActiveFilter,
-    loaded: &LoadedRules,
-    rules: &[RuleReport],
-) -> Result<Vec<Limit>> {
-    let limiting = loaded.rules.rules.iter().zip(rules);
-    let limiting: Vec<_> =
-        limiting.filter(|(rule, _)| matches!(rule.action, Action::Limit(_))).collect();
-    if limiting.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (numbers, limits, map) = (active.map(RULES)?, active.map(LIMITS)?, active.map(LINES)?);
-    let lines = map.mapping(false)?;
+/// Reads the state of these rules' limits.
+pub(super) fn read(maps: &Maps, rules: &[LimitingRule<'_>]) -> Result<Vec<Limit>> {
+    let lines = maps.lines.mapping(false)?;
     let line = |number: u32| {
         let mut bytes = [0; Line::SIZE];
-        if number >= map.max_entries() {
+        if number >= maps.lines.max_entries() {
             return None;
         }
         lines.copy_out(number as usize * Line::SIZE, &mut bytes);
         Some(bytes)
     };
     let mut all = Vec::new();
-    for (_, rule) in limiting {
-        let value = numbers.lookup(&(rule.number as u32).to_le_bytes())?.unwrap_or_default();
+    for rule in rules {
+        let value = maps.rules.lookup(&rule.number.to_le_bytes())?.unwrap_or_default();
         let Ok(value) = <[u8; abi::Rule::SIZE]>::try_from(value) else { continue };
         let number = abi::Rule::from_bytes(&value).argument;
-        let Some(state) = State::read(&limits, number)? else { continue };
+        let Some(state) = State::read(&maps.limits, number)? else { continue };
         let fills = state.fills(line, monotonic_ns());
-        all.push(Limit::new(&rule.name, (rule.taken, rule.taken_pps), &rule.rate, (&state, fills)));
+        all.push(Limit::new(rule, &state, fills));
     }
     Ok(all)
 }

@@ -4,30 +4,27 @@ use filter::Listeners;
 use sys::net::Netlink;
 use sys::netns::NetNs;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Malformed, Result};
 use crate::target::Target;
 
-/// Reads the settings that apply behind an interface.
-pub fn here(target: &Target) -> Result<Listeners> {
+/// Reads the settings that apply to servers reached through an interface.
+pub fn read(target: &Target) -> Result<Listeners> {
     let netns = NetNs::current()?;
-    let last = |path: &str| -> Result<u64> {
+    let last = |path: &str, max: u64| -> Result<u64> {
         let text = netns.sysctl(path)?;
         let word = text.split_whitespace().next_back().unwrap_or_default();
-        let malformed = || format!("/proc/sys/net/{path} has no number at its end");
-        word.parse().map_err(|_| Error::Malformed(malformed()))
+        let value = word.parse().ok().filter(|value| *value <= max);
+        let malformed = || Malformed::Setting { path: path.to_owned(), value: text.clone(), max };
+        Ok(value.ok_or_else(malformed)?)
     };
-    let small = |path: &str| -> Result<u8> {
-        let value = last(path)?;
-        u8::try_from(value)
-            .map_err(|_| Error::Malformed(format!("/proc/sys/net/{path} is {value}, over 255")))
-    };
-    let receive_most = last("ipv4/tcp_rmem")?;
+    let small = |path: &str| Ok::<_, Error>(last(path, u8::MAX.into())? as u8);
+    let receive_most = last("ipv4/tcp_rmem", u64::MAX)?;
     Ok(Listeners {
         syncookies: small("ipv4/tcp_syncookies")?,
         timestamps: small("ipv4/tcp_timestamps")?,
         receive_most,
-        // Not every namespace shows it: then it has no say.
-        buffer_most: last("core/rmem_max").unwrap_or(0),
+        // Not every namespace shows this setting; 0 means unlimited.
+        buffer_most: last("core/rmem_max", u64::MAX).unwrap_or(0),
         mtu: target.mtu,
         macs: macs(target)?,
     })

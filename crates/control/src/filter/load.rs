@@ -1,4 +1,4 @@
-//! Loading and changing rules: what a caller asks for, and what was done.
+//! Options of a change of rules, and its report.
 
 use kernel::Mode;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct FilterPlacement {
     pub set: Vec<(String, String)>,
     /// Most kernel memory, in bytes, that the maps of the rules may take.
     pub memory: Option<u64>,
-    /// Load rules that depend on VLAN tags also where tags cannot be seen.
+    /// Load rules that depend on VLAN tags even if tags cannot be seen.
     pub ignore_stripped_tags: bool,
 }
 
@@ -24,15 +24,15 @@ pub struct FilterPlacement {
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOptions {
     pub placement: FilterPlacement,
-    /// Sources are to be banned by hand, so the program has to look for bans.
+    /// Whether sources will be banned manually, for which the program has to look up bans.
     pub bans: bool,
-    /// Forget global variables that were set for the previous rules.
+    /// Discard global variables that were set for the previous rules.
     pub reset_globals: bool,
 }
 
 impl ApplyOptions {
     /// Options with this placement, and defaults for all else.
-    pub fn at(placement: &FilterPlacement) -> Self {
+    pub fn with_placement(placement: &FilterPlacement) -> Self {
         Self { placement: placement.clone(), ..Self::default() }
     }
 }
@@ -44,6 +44,7 @@ pub struct LoadReport {
     pub mode: &'static str,
     /// `true` if it replaced another rule set, whose counters and state continue.
     pub updated: bool,
+    /// The default verdict.
     pub default: &'static str,
     /// Names of the rules, in order.
     pub rules: Vec<String>,

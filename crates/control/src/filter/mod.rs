@@ -1,4 +1,4 @@
-//! Filters on interfaces: rules loaded, changed in one step, read, tried, and packets sampled.
+//! Filters on interfaces: loading, changing and reading rules, trials, and sampling of packets.
 //!
 //! [`Update`](update::Update) holds the writers' lock of one interface and loads rules;
 //! [`ActiveFilter`](active::ActiveFilter) reads the filter that runs, without a lock. Both find it
@@ -22,6 +22,6 @@ pub mod top;
 pub mod trial;
 pub mod update;
 
-pub use active::no_filter;
+pub use crate::error::no_filter;
 pub use clock::Clock;
 pub use load::{ApplyOptions, FilterPlacement, LoadReport, LoadTimings};

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use filter::Rule;
+use filter::maps::{LIMITS, LINES, RULES};
+use filter::{Action, Rule};
 use kernel::Program;
 
 use super::active::ActiveFilter;
-use super::limits;
+use super::limits::{self, Limit, LimitingRule};
 use super::report::{FilterReport, LoadedRules, Reading};
 use crate::Control;
 use crate::error::Result;
@@ -60,9 +61,28 @@ impl FilterMonitor {
         let head = (self.interface.as_str(), self.active.mode.name(), self.active.program.id());
         let between = (&before, &self.last.1);
         let mut shown = FilterReport::new(head, &self.loaded, between, elapsed.as_secs_f64());
-        shown.limits = limits::read(&self.active, &self.loaded, &shown.rules)?;
+        shown.limits = self.limits(&shown)?;
         shown.bans = self.active.bans()?;
         Ok(shown)
+    }
+
+    /// The state of each rule with a limit.
+    fn limits(&self, report: &FilterReport) -> Result<Vec<Limit>> {
+        let rules = self.loaded.rules.rules.iter().zip(&report.rules);
+        let limiting = rules.filter(|(rule, _)| matches!(rule.action, Action::Limit(_)));
+        let limiting = limiting.map(|(_, report)| LimitingRule {
+            number: report.number as u32,
+            name: &report.name,
+            rate: &report.rate,
+            over: report.taken,
+            over_pps: report.taken_pps,
+        });
+        let limiting: Vec<_> = limiting.collect();
+        if limiting.is_empty() {
+            return Ok(Vec::new());
+        }
+        let [rules, limits, lines] = [RULES, LIMITS, LINES].map(|name| self.active.map(name));
+        limits::read(&limits::Maps { rules: rules?, limits: limits?, lines: lines? }, &limiting)
     }
 
     /// The filter that ran at the last reading.

@@ -1,7 +1,7 @@
-//! A filter in front of the one in force, both as one program.
+//! `Pair`: a filter before the active one, both as one program.
 //!
-//! Rule: the rules in force decide as ever, with their own maps. How the program takes
-//! their place, and how they come back, is up to who has one.
+//! Rule: the active rules decide as before, with their own maps. Not here: how the program replaces
+//! the active one, and how that is restored.
 
 use filter::runtime::trial::new_name;
 use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
@@ -15,17 +15,17 @@ use crate::error::Result;
 use crate::target::Placement;
 use crate::target::by_frame_size;
 
-/// Both parts as they were made: the first goes on whatever it says, the second ends the search.
+/// Two compiled filters: the first runs without effect, the second decides.
 #[derive(Debug)]
 pub struct Pair {
-    pub front: Compiled,
-    pub behind: Compiled,
+    pub first: Compiled,
+    /// The active rules, or none.
+    pub active: Compiled,
 }
 
 impl Pair {
-    /// Loads both as one program, the first with these rules; `separate` gives the maps of the
-    /// first names of their own, and `install` attaches the program in place of the filter that is
-    /// active.
+    /// Loads both as one program, the first with `rules`. `separate` renames the maps of the first
+    /// part, and `install` attaches the program in place of the active filter.
     pub fn load<T>(
         mut self,
         update: &Update,
@@ -36,25 +36,25 @@ impl Pair {
     ) -> Result<T> {
         let active = update.active.as_ref();
         if let Some(active) = active {
-            self.behind.spec.maps.extend(active.keeping()?);
+            self.active.spec.maps.extend(active.stored_maps()?);
         }
         let placement = update.placement(asked);
-        let behind = active.map(ActiveFilter::rules).transpose()?.unwrap_or_default();
+        let active_rules = active.map(ActiveFilter::rules).transpose()?.unwrap_or_default();
         let tagging =
-            update.tagging(&[rules, &behind], placement.mode, asked.ignore_stripped_tags)?;
-        for part in [&mut self.front, &mut self.behind] {
+            update.tagging(&[rules, &active_rules], placement.mode, asked.ignore_stripped_tags)?;
+        for part in [&mut self.first, &mut self.active] {
             tagging.apply(&mut part.spec, &[PROGRAM, PROGRAM_FRAGS])?;
         }
-        separate(&mut self.front.spec, &mut self.behind.spec)?;
+        separate(&mut self.first.spec, &mut self.active.spec)?;
         let large = update.target.has_large_frames();
         let installed = by_frame_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
             let spec = self.composed(program)?;
-            let kept = active.map_or(Ok(Vec::new()), |active| active.kept(&spec))?;
+            let reused = active.map_or(Ok(Vec::new()), |active| active.reusable(&spec))?;
             let programs = vec![program.to_owned()];
-            let object = update.target.load_sharing(&spec, programs, placement.mode, kept)?;
-            self.front.actions.fill(|name| object.map(&new_name(name)))?;
+            let object = update.target.load_sharing(&spec, programs, placement.mode, reused)?;
+            self.first.actions.fill(|name| object.map(&new_name(name)))?;
             if active.is_none() {
-                self.behind.actions.fill(|name| object.map(name))?;
+                self.active.actions.fill(|name| object.map(name))?;
             }
             install(object, program, &placement)
         })?;
@@ -66,7 +66,7 @@ impl Pair {
         let link = |spec, go_on| compose::Link { spec, program, go_on };
         let any = compose::VerdictSet::from_iter(Verdict::ALL);
         let links =
-            [link(&self.front.spec, any), link(&self.behind.spec, compose::VerdictSet::EMPTY)];
+            [link(&self.first.spec, any), link(&self.active.spec, compose::VerdictSet::EMPTY)];
         Ok(compose::chain_of_calls(&links)?)
     }
 }

@@ -1,4 +1,5 @@
-//! `FilterReport`: the rules of a filter in order with their counters, and all else that decides.
+//! `FilterReport`: the rules of a filter in order, with their counters and the other causes of
+//! verdicts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,10 +40,10 @@ pub struct FilterReport {
     /// All packets, by verdict and reason.
     pub reasons: Vec<rates::Reason>,
     pub sets: Vec<Set>,
-    /// Packets that rules counted which are not loaded any more.
+    /// Packets counted by rules that are no longer loaded.
     pub gone: Rate,
     pub limits: Vec<Limit>,
-    /// What could not be done as the rules require, and what a SYN proxy did.
+    /// Actions that failed, and actions of a SYN proxy.
     pub events: Vec<Event>,
     pub bans: Bans,
 }
@@ -59,7 +60,7 @@ pub struct RuleReport {
     pub left_s: Option<f64>,
     #[serde(flatten)]
     pub rate: Rate,
-    /// Those of these packets that the action applied to: over the limit, sampled, answered.
+    /// Matched packets to which the action applied: over the limit, sampled, answered.
     pub taken: u64,
     pub taken_pps: f64,
 }
@@ -106,7 +107,7 @@ pub struct Set {
     pub v6_ranges: usize,
 }
 
-/// A filter's counters at one moment.
+/// A filter's counters, read together.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// One for each rule, and one for rules that are not loaded any more.

@@ -1,7 +1,7 @@
-//! Files of rules on their way into the kernel and back.
+//! Rule files as they are stored with a program, compiled, and read again.
 //!
-//! Rule: what is kept with a program needs no other file: sets that stood in files of their own
-//! stand in it. So rules can be changed when those files are gone, and mean what they meant.
+//! Rule: the stored text needs no other file: it contains the sets that were read from files of
+//! their own. So the rules can be changed after these files were removed, and keep their meaning.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use super::{listeners, source};
 use crate::error::{Context as _, Result};
 use crate::target::Target;
 
-/// The text to be kept.
-pub fn to_keep(file: &File) -> String {
+/// The text to be stored.
+pub fn stored_text(file: &File) -> String {
     let mut whole = file.clone();
     for (name, set) in file.scope.sets.iter() {
         if matches!(set.source, Source::File(_)) {
@@ -26,29 +26,29 @@ pub fn to_keep(file: &File) -> String {
     whole.to_toml()
 }
 
-/// Reads kept text.
-pub fn kept(text: &str) -> Result<File> {
+/// Parses stored text.
+pub fn parse_stored(text: &str) -> Result<File> {
     let file = File::parse("the active rules", text, Path::new(""), source::expression);
     file.context("the active rules cannot be read: another version of xway loaded them")
 }
 
-/// What makes a rule of one ruleset the same as a rule of another: name and text.
+/// Name and text of each rule. Rules of two rule sets are the same if these are equal.
 pub fn identities(rules: &Ruleset) -> Vec<String> {
     rules.rules.iter().map(|rule| format!("{}: {}", rule.name, rule.body())).collect()
 }
 
-/// Rules as a program of this form for an interface of this host; `bans`: somebody may be banned by
-/// hand.
+/// Compiles rules to a program of this form for an interface of this host. `bans` states whether
+/// sources may be banned manually.
 pub fn compiled(rules: &Ruleset, bans: bool, target: &Target, form: Form) -> Result<Compiled> {
     let mut environment = Environment { form, ..environment(bans)? };
-    // Only a SYN proxy speaks for this host, and not every namespace shows all of that.
+    // Only a SYN proxy answers for this host, and not every namespace shows all settings.
     if rules.rules.iter().any(|rule| matches!(rule.action, Action::SynProxy(_))) {
-        environment.sizes.listeners = Some(listeners::here(target)?);
+        environment.sizes.listeners = Some(listeners::read(target)?);
     }
     Ok(compile(rules, &environment)?)
 }
 
-/// This host as compiled rules see it, from whatever interface.
+/// Properties of this host that compiled rules depend on, for any interface.
 pub fn environment(bans: bool) -> Result<Environment> {
     let links = Netlink::open()?.links()?.into_iter();
     Ok(Environment {
@@ -59,11 +59,11 @@ pub fn environment(bans: bool) -> Result<Environment> {
     })
 }
 
-/// Puts on the program that is faster; where this kernel's verifier refuses that, the one with less
-/// to verify. Were both refused, the first refusal is the one to tell.
-pub fn by_form<T>(put: impl Fn(Form) -> Result<T>) -> Result<T> {
-    put(Form::Fast).or_else(|refused| match refused.kernel() {
-        Some(kernel::Error::Verifier { .. }) => put(Form::Small).map_err(|_| refused),
+/// Attaches the fast form of a program or, if this kernel's verifier refuses it, the small form,
+/// which is easier to verify. If both are refused, the first error is returned.
+pub fn by_form<T>(attach: impl Fn(Form) -> Result<T>) -> Result<T> {
+    attach(Form::Fast).or_else(|refused| match refused.kernel() {
+        Some(kernel::Error::Verifier { .. }) => attach(Form::Small).map_err(|_| refused),
         _ => Err(refused),
     })
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_verifier_refuses_is_tried_with_less_to_verify() {
+    fn the_small_form_follows_a_refusal_by_the_verifier() {
         let taken = by_form(|form| match form {
             Form::Fast => Err(refused("BPF program is too large. Processed 1000001 insn")),
             Form::Small => Ok("small"),
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn of_two_refusals_the_first_is_told_and_other_errors_are_final() {
+    fn the_first_of_two_refusals_is_returned_and_other_errors_are_final() {
         let both = by_form(|form| Err::<(), _>(refused(&format!("{form:?}"))));
         assert!(full(&both.unwrap_err()).contains("Fast"));
         let tries = Cell::new(0);
         let other = by_form(|_| {
             tries.set(tries.get() + 1);
-            Err::<(), _>(Error::Malformed("no such interface".to_owned()))
+            Err::<(), _>(Error::NoFilter { interface: "eth0".to_owned() })
         });
         assert!(other.is_err());
         assert_eq!(tries.get(), 1);

@@ -1,8 +1,8 @@
-//! `PacketSampler`: packets as they come, with what the rules in force make of them.
+//! `PacketSampler`: samples arriving packets, with the verdicts of the active rules.
 //!
-//! Rule: the rules in force decide and count as ever, with their own maps. What draws packets runs
-//! in front of them and has maps of its own; it is a trial, so others may change rules meanwhile,
-//! and it draws only as long as somebody looks again and again.
+//! Rule: the active rules decide and count as before, with their own maps. The sampling program
+//! runs before them and has maps of its own. It is a trial, so other processes may change rules
+//! meanwhile, and it samples only while it is read regularly.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -24,54 +24,61 @@ use super::{ruleset, source};
 use crate::error::{Context as _, Result};
 use crate::state;
 
-/// A program that shows packets; dropped, the one of before is back.
+/// A sampling program on an interface. Dropping it restores the previous program.
 #[derive(Debug)]
 pub struct PacketSampler {
     object: Object,
     ring: RingBuffer,
-    pace: SampleRate,
+    rate: SampleRate,
     one_in: u32,
-    looked: Instant,
+    last_read: Instant,
     met: Met,
     trial: state::Trial,
-    /// Behind the trial: nobody else begins one before it is over.
+    /// Declared after the trial, so that it is released later: one sampler at a time.
     claim: File,
 }
 
-/// Which packets are shown.
+/// The packets that are sampled.
 #[derive(Clone, Debug)]
 pub struct SampleFilter {
-    /// That hold for a packet; none: every packet.
+    /// Tests that a packet must pass; every packet passes without tests.
     pub tests: Vec<Test>,
-    pub pace: SampleRate,
-    /// Of a packet.
+    pub rate: SampleRate,
+    /// Bytes of each packet that are copied.
     pub bytes: usize,
 }
 
-/// How many are drawn.
+/// How often packets are sampled.
 #[derive(Clone, Copy, Debug)]
 pub enum SampleRate {
+    /// One of this number of packets.
     OneIn(u32),
-    /// A second, steered at each look.
+    /// About this number of packets per second; adjusted at each reading.
     About(u32),
 }
 
-/// What happened since the last look.
+/// Counts of the interval since the previous reading.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleBatch {
     pub elapsed: Duration,
-    /// Packets that came.
+    /// Packets that arrived and passed the tests.
     pub met: u64,
-    /// Of these, those that were read, and those that were to be and had no room.
+    /// Sampled packets that were read.
     pub read: u64,
+    /// Sampled packets that were lost, because the ring buffer was full.
     pub lost: u64,
-    /// One in so many was drawn, and will be until the next look.
+    /// One of this number of packets was sampled.
     pub one_in: u32,
+    /// One of this number of packets is sampled until the next reading.
     pub next: u32,
 }
 
 impl SampleFilter {
-    /// Tests are as those of a rule are written; sets are those of the rules in force.
+    /// Parses tests as they are written in a rule, such as `udp dport 53`. They may refer to sets
+    /// of the active rules.
+    ///
+    /// # Errors
+    /// The text is not a sequence of tests.
     pub fn tests(active: &ActiveFilter, only: Option<&str>) -> Result<Vec<Test>> {
         let Some(only) = only else { return Ok(Vec::new()) };
         let mut scope = active.file()?.scope;
@@ -82,8 +89,11 @@ impl SampleFilter {
 }
 
 impl PacketSampler {
-    /// Takes the place of the filter in force for now, or of nothing. `claim` is held until the
-    /// watch is over. The change may be let go then, and must be before the watch is.
+    /// Replaces the active filter, if there is one, for the time of sampling. `claim` is held until
+    /// sampling ends. The caller must drop `update` before the sampler.
+    ///
+    /// # Errors
+    /// The kernel refuses the program.
     pub fn begin(
         update: &Update,
         asked: &FilterPlacement,
@@ -92,28 +102,29 @@ impl PacketSampler {
     ) -> Result<Self> {
         let chooser = tap::rules(choice.tests.clone());
         let begun = ruleset::by_form(|form| {
-            let front = ruleset::compiled(&chooser, false, &update.target, form)?;
-            let behind = update.in_force(form)?;
-            let separate = |front: &mut Spec, behind: &mut Spec| {
-                tap::make_tap(front, choice.bytes)?;
-                tap::make_active_part(behind)
+            let first = ruleset::compiled(&chooser, false, &update.target, form)?;
+            let active = update.compile_active(form)?;
+            let separate = |first: &mut Spec, active: &mut Spec| {
+                tap::make_tap(first, choice.bytes)?;
+                tap::make_active_part(active)
             };
-            let parts = Pair { front, behind };
+            let parts = Pair { first, active };
             parts.load(update, &chooser, asked, separate, |object, program, placement| {
                 let ring = RingBuffer::new(object.map(SEEN)?)?;
-                let one_in = choice.pace.first();
-                draw(&object, one_in)?;
+                let one_in = choice.rate.first();
+                set_sampling(&object, one_in)?;
                 let trial = update.try_out((&object, program), placement)?;
                 Ok((object, ring, one_in, trial))
             })
         });
-        let (object, ring, one_in, trial) = begun.context("the packets cannot be watched")?;
-        let (looked, met, pace) = (Instant::now(), Met::default(), choice.pace);
-        Ok(Self { object, ring, pace, one_in, looked, met, trial, claim })
+        let (object, ring, one_in, trial) = begun.context("the packets cannot be sampled")?;
+        let (last_read, met, rate) = (Instant::now(), Met::default(), choice.rate);
+        Ok(Self { object, ring, rate, one_in, last_read, met, trial, claim })
     }
 
-    /// Hands on what was shown since the last look, and says that somebody still looks.
-    pub fn look(&mut self, mut each: impl FnMut(&TappedPacket<'_>)) -> Result<SampleBatch> {
+    /// Passes the packets that were sampled since the previous reading to `each`, and extends the
+    /// time for which the program samples.
+    pub fn read(&mut self, mut each: impl FnMut(&TappedPacket<'_>)) -> Result<SampleBatch> {
         let mut read = 0;
         self.ring.drain(|record| {
             if let Some(seen) = TappedPacket::parse(record) {
@@ -122,26 +133,26 @@ impl PacketSampler {
             }
         });
         let met = tap::counts(self.object.map(KEPT)?)?;
-        let (elapsed, one_in) = (self.looked.elapsed(), self.one_in);
+        let (elapsed, one_in) = (self.last_read.elapsed(), self.one_in);
         let lost = met.lost - self.met.lost;
-        let next = self.pace.next(one_in, read + lost, elapsed);
+        let next = self.rate.next(one_in, read + lost, elapsed);
         let came = met.packets - self.met.packets;
-        (self.looked, self.met, self.one_in) = (Instant::now(), met, next);
-        draw(&self.object, next)?;
+        (self.last_read, self.met, self.one_in) = (Instant::now(), met, next);
+        set_sampling(&self.object, next)?;
         Ok(SampleBatch { elapsed, met: came, read, lost, one_in, next })
     }
 
-    /// Whether it still decides: others may have changed rules.
+    /// Whether its program still runs; another process may have changed rules.
     pub fn runs(&self) -> Result<bool> {
         self.trial.runs()
     }
 
-    /// That for a watch in the place of this one.
+    /// The claim of this sampler, for one that replaces it.
     pub fn claim(&self) -> Result<File> {
-        self.claim.try_clone().context("a descriptor cannot be doubled")
+        self.claim.try_clone().context("cannot duplicate a descriptor")
     }
 
-    /// The program's number.
+    /// Id of the sampling program.
     pub fn program(&self) -> u32 {
         self.trial.program()
     }
@@ -163,13 +174,14 @@ impl SampleRate {
     }
 }
 
-fn draw(object: &Object, one_in: u32) -> Result<()> {
-    let watching = object.map(&new_name(WATCHING))?;
-    Ok(tap::set_sampling(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
+fn set_sampling(object: &Object, one_in: u32) -> Result<()> {
+    let map = object.map(&new_name(WATCHING))?;
+    Ok(tap::set_sampling(map, one_in, monotonic_ns() + IDLE_LIMIT.as_nanos() as u64)?)
 }
 
-/// Nobody looks at what was shown so long ago.
-const HOLDS: Duration = Duration::from_secs(5);
-/// Enough of a packet for its headers, and for all that the model reads of it.
+/// The program stops sampling if it was not read for this time.
+const IDLE_LIMIT: Duration = Duration::from_secs(5);
+/// Bytes of a packet that contain its headers, and everything that the model reads.
 pub const HEADERS: usize = 128;
+/// Most bytes of a packet that can be copied.
 pub const MAX_BYTES: usize = filter::runtime::tap::MOST_BYTES;

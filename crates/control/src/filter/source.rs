@@ -1,4 +1,4 @@
-//! Rules are read: a file or one rule of the command line, with libpcap for expressions.
+//! Reading rule files, with libpcap for tcpdump expressions.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -9,13 +9,13 @@ use sys::pcap::Library;
 
 use crate::error::Result;
 
-/// Reads a file of rules and the files of its sets.
+/// Reads a rule file and the files of its sets.
 pub fn read(path: &Path) -> Result<File> {
     Ok(File::read(path, expression)?)
 }
 
-/// Opens libpcap, for a process that cannot do so later. That it is absent matters only to rules
-/// with expressions, which report it.
+/// Opens libpcap, for a process that gives up the right to open files. Its absence is reported when
+/// an expression is compiled.
 pub fn prepare_expressions() {
     let _absent = library();
 }
@@ -26,7 +26,7 @@ fn library() -> Result<&'static Library, String> {
     library.as_ref().map_err(Clone::clone)
 }
 
-/// Makes the program of a tcpdump expression; libpcap is opened when the first one is met.
+/// Compiles a tcpdump expression; libpcap is opened for the first one.
 pub fn expression(text: &str) -> Result<Program, String> {
     let library = library()?;
     let program = library.compile(text).map_err(|error| error.to_string())?;

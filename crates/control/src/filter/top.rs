@@ -1,7 +1,7 @@
-//! `TopSampler`: a sample of the packets that arrive, for as long as `filter top` runs.
+//! `TopSampler`: samples arriving packets to estimate the busiest senders.
 //!
-//! Rule: nobody is kept waiting. Other rules may come meanwhile, or somebody else who looks at
-//! packets; then this one goes on as soon as it can, in front of the rules in force.
+//! Rule: it delays no other process. If other rules are loaded, or another sampler begins, it
+//! continues before the active rules as soon as that is possible.
 
 use std::fs::File;
 use std::time::Duration;
@@ -15,48 +15,50 @@ use super::load::FilterPlacement;
 use super::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter, SampleRate};
 use super::update::{TRIAL, Update};
 use crate::Control;
-use crate::error::{Error, Result};
-use crate::state::{Holder, Writer};
+use crate::error::{Holder, Result};
+use crate::state::Writer;
 
+/// A sampler that continues when other rules are loaded.
 #[derive(Debug)]
 pub struct TopSampler<'a> {
     control: &'a Control,
     interface: &'a str,
-    pace: SampleRate,
-    watch: PacketSampler,
+    rate: SampleRate,
+    sampler: PacketSampler,
     window: Window,
     interval: Interval,
     one_in: u32,
-    /// Since the rules in force came.
+    /// Samples lost since the active rules were loaded.
     lost: u64,
 }
 
 impl<'a> TopSampler<'a> {
-    /// Or who else takes samples there, or tries something.
+    /// Starts sampling, one of `asked` packets or, if that is `None`, at an automatic rate. Returns
+    /// the holder if another process samples packets or runs a trial on the interface.
     ///
     /// # Errors
-    /// The kernel refuses the program.
+    /// No filter runs on the interface, or the kernel refuses the program.
     pub fn begin(
         control: &'a Control,
         interface: &'a str,
         asked: Option<u32>,
     ) -> Result<std::result::Result<Self, Holder>> {
-        let pace = asked.map_or(SampleRate::About(PER_SECOND), SampleRate::OneIn);
+        let rate = asked.map_or(SampleRate::About(PER_SECOND), SampleRate::OneIn);
         let update = Update::begin(control, interface)?;
         let claim = match update.claim_for(control, "top")? {
             Ok(claim) => claim,
             Err(holder) => return Ok(Err(holder)),
         };
-        let _nobody_tries = match update.claim_for(control, TRIAL)? {
+        let _no_trial = match update.claim_for(control, TRIAL)? {
             Ok(claim) => claim,
             Err(holder) => return Ok(Err(holder)),
         };
-        let watch = begin(&update, pace, claim)?;
+        let sampler = begin(&update, rate, claim)?;
         Ok(Ok(Self {
             control,
             interface,
-            pace,
-            watch,
+            rate,
+            sampler,
             window: Window::new(SPAN.as_secs_f64()),
             interval: Interval::default(),
             one_in: asked.unwrap_or(1),
@@ -64,14 +66,14 @@ impl<'a> TopSampler<'a> {
         }))
     }
 
-    /// Takes in what came. One interval has one rate.
-    pub fn look(&mut self) -> Result<()> {
+    /// Reads the samples since the previous call. All samples of an interval have one rate.
+    pub fn read(&mut self) -> Result<()> {
         let interval = &mut self.interval;
-        let look = self.watch.look(|seen| {
+        let batch = self.sampler.read(|seen| {
             let Decision { verdict, reason, .. } = seen.decision;
             interval.add(seen.bytes, (verdict, reason));
         })?;
-        let SampleBatch { elapsed, met, lost, one_in, next, .. } = look;
+        let SampleBatch { elapsed, met, lost, one_in, next, .. } = batch;
         interval.seconds += elapsed.as_secs_f64();
         interval.matched += met;
         self.lost += lost;
@@ -82,39 +84,39 @@ impl<'a> TopSampler<'a> {
         Ok(())
     }
 
-    /// Other rules came, which this program is not in front of: it is put there, if nobody else is
-    /// about to change something or tries something: answers who does that.
+    /// Continues before other rules that were loaded meanwhile; `running` is the program that runs
+    /// now. Waits for a later call while another process writes. Returns the holder if another
+    /// process runs a trial.
     pub fn follow(&mut self, running: &Program) -> Result<Option<Holder>> {
-        if running.id() == self.watch.program() || !Writer::is_free(self.control) {
+        if running.id() == self.sampler.program() || !Writer::is_free(self.control) {
             return Ok(None);
         }
         let update = Update::begin(self.control, self.interface)?;
-        let _nobody_tries = match update.claim_for(self.control, TRIAL)? {
+        let _no_trial = match update.claim_for(self.control, TRIAL)? {
             Ok(claim) => claim,
             Err(holder) => return Ok(Some(holder)),
         };
-        if self.watch.runs()? {
+        if self.sampler.runs()? {
             return Ok(None);
         }
-        let claim = self.watch.claim()?;
-        let watch = begin(&update, self.pace, claim)?;
-        // What was before ends as one who writes.
+        let claim = self.sampler.claim()?;
+        let sampler = begin(&update, self.rate, claim)?;
+        // The previous sampler takes the writers' lock when it is dropped.
         drop(update);
-        self.watch = watch;
+        self.sampler = sampler;
         (self.lost, self.interval) = (0, Interval::default());
         Ok(None)
     }
 
+    /// The busiest senders of the last seconds.
     pub fn top(&self) -> TopSenders {
         TopSenders::new(&self.window, self.one_in, self.lost)
     }
 }
 
-fn begin(update: &Update, pace: SampleRate, claim: File) -> Result<PacketSampler> {
-    if update.active.is_none() {
-        return Err(Error::NoFilter { interface: update.target.interface.clone() });
-    }
-    let choice = SampleFilter { tests: Vec::new(), pace, bytes: HEADERS };
+fn begin(update: &Update, rate: SampleRate, claim: File) -> Result<PacketSampler> {
+    update.required()?;
+    let choice = SampleFilter { tests: Vec::new(), rate, bytes: HEADERS };
     PacketSampler::begin(update, &FilterPlacement::default(), &choice, claim)
 }
 
@@ -150,6 +152,7 @@ pub struct Sender {
 }
 
 impl TopSenders {
+    /// The busiest senders and ports of a window.
     pub fn new(window: &Window, one_in: u32, lost: u64) -> Self {
         Self {
             window_s: window.seconds(),
@@ -177,11 +180,11 @@ impl<K: ToString> From<Talker<K>> for Sender {
     }
 }
 
-/// Samples a second: enough for a hundredth's part of a second's packets to be within a tenth.
+/// Samples per second: a sender with 1 % of all packets is estimated to within 10 %.
 const PER_SECOND: u32 = 10_000;
-/// One sampling rate holds no longer.
+/// Longest interval with one sampling rate.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// That is looked back.
+/// Length of the window.
 const SPAN: Duration = Duration::from_secs(2);
 /// Rows of each list.
 const MOST: usize = 20;

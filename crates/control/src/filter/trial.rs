@@ -54,16 +54,16 @@ impl Trial {
         let globals = update.globals(&ApplyOptions::default())?;
         let (object, trial) = ruleset::by_form(|form| {
             let refused = "the rules were not tried";
-            let front = ruleset::compiled(new, false, &update.target, form);
-            let mut front = front.context(refused)?;
-            let behind = update.in_force(form).context(refused)?;
-            globals.set(&mut front.spec)?;
+            let first = ruleset::compiled(new, false, &update.target, form);
+            let mut first = first.context(refused)?;
+            let active = update.compile_active(form).context(refused)?;
+            globals.set(&mut first.spec)?;
             let asked = FilterPlacement::default();
-            let separate = |front: &mut Spec, behind: &mut Spec| {
-                trial::make_new(front)?;
-                trial::make_old(behind)
+            let separate = |first: &mut Spec, active: &mut Spec| {
+                trial::make_new(first)?;
+                trial::make_old(active)
             };
-            let pair = Pair { front, behind };
+            let pair = Pair { first, active };
             pair.load(update, new, &asked, separate, |object, program, placement| {
                 let trial = update.try_out((&object, program), placement)?;
                 Ok((object, trial))

@@ -1,7 +1,8 @@
-//! `Update`: rules put in force, in one step, on an interface that may run others.
+//! `Update`: loads rules on an interface, replacing the active ones in one step.
 //!
-//! Rule: everything is made beside what runs and becomes real with one update of the link. What
-//! fails before leaves the old rules deciding; who is killed after it leaves the new ones.
+//! Rule: the new program is prepared beside the active one and takes effect with one update of the
+//! link. A failure before that leaves the old rules active; a process that is killed after it
+//! leaves the new ones.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
 
-use super::active::{ActiveFilter, NAME, keeping};
+use super::active::{ActiveFilter, NAME, file_map};
 use super::clock::Clock;
 use super::globals::Globals;
 use super::handover::Handover;
@@ -21,8 +22,8 @@ use super::ruleset;
 use crate::Control;
 use crate::attach::{Detached, detach_all};
 use crate::counters;
-use crate::error::{Context as _, Error, Result};
-use crate::state::{self, Holder, State};
+use crate::error::{Context as _, Error, Holder, Result};
+use crate::state::{self, State};
 use crate::tags::Tagging;
 use crate::target::{Placement, Target, by_frame_size};
 
@@ -68,15 +69,15 @@ impl Update {
     /// The loaded rules, without those that have expired, as the start of a change; `None` if no
     /// filter runs.
     pub fn rules(&self) -> Result<Option<File>> {
-        self.active.as_ref().map(ActiveFilter::standing).transpose()
+        self.active.as_ref().map(ActiveFilter::unexpired).transpose()
     }
 
     /// Loads a rule set, atomically replacing the active one. Counters, bans and the state of
-    /// limits of rules that stay are kept.
+    /// limits of persisting rules are kept.
     ///
     /// # Errors
     /// The rules cannot be compiled, their maps do not fit, or the kernel refuses the program; then
-    /// the active rules stay.
+    /// the active rules remain.
     pub fn apply(&self, file: &File, options: &ApplyOptions) -> Result<LoadReport> {
         let (mode, memory, timings) = ruleset::by_form(|form| self.apply_as(file, options, form))?;
         Ok(LoadReport {
@@ -90,8 +91,8 @@ impl Update {
         })
     }
 
-    /// Lets sources be banned by hand: a program that does not look for bans is replaced by one
-    /// that does.
+    /// Prepares the filter for manual bans: a program that does not look up bans is replaced with
+    /// one that does.
     ///
     /// # Errors
     /// No filter runs, or the kernel refuses the program.
@@ -99,7 +100,7 @@ impl Update {
         let active = self.required()?;
         if !active.may_ban()? {
             let options = ApplyOptions { bans: true, ..ApplyOptions::default() };
-            self.apply(&active.standing()?, &options)?;
+            self.apply(&active.unexpired()?, &options)?;
             self.active = ActiveFilter::find(&self.target.slot, self.target.ifindex)?;
         }
         Ok(())
@@ -126,31 +127,32 @@ impl Update {
             .context("the rules were not loaded")?;
         let globals = self.globals(options)?;
         globals.set(&mut made.spec)?;
-        made.spec.maps.push(globals.keeping());
-        made.spec.maps.push(keeping(&ruleset::to_keep(file)));
+        made.spec.maps.push(globals.map());
+        made.spec.maps.push(file_map(&ruleset::stored_text(file)));
         made.spec.maps.extend(counters::missing_labels(&made.spec));
         made.spec.maps.push(self.carried(rules)?.map());
         let (placement, compile_s) = (self.placement(&options.placement), clock.lap());
         let tagging =
             self.tagging(&[rules], placement.mode, options.placement.ignore_stripped_tags)?;
         tagging.apply(&mut made.spec, &[PROGRAM, PROGRAM_FRAGS])?;
-        let before =
-            self.active.as_ref().map(|active| Handover::of(active, &made, rules)).transpose()?;
-        let shared = before.as_ref().map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+        let handover =
+            self.active.as_ref().map(|active| Handover::new(active, &made, rules)).transpose()?;
+        let shared = handover.as_ref().map_or(Ok(Vec::new()), |one| one.shared(&made.spec))?;
         let memory = memory(&made, &shared, options.placement.memory)
             .context("the rules were not loaded")?;
-        let before_s = clock.lap();
-        let took =
+        let handover_s = clock.lap();
+        let timings =
             by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-                self.install(&made, (before.as_ref(), &shared), program, &placement)
+                self.install(&made, (handover.as_ref(), &shared), program, &placement)
             })?;
         tagging.keep();
-        let took = LoadTimings { compile_s, carry_s: took.carry_s + before_s, ..took };
-        Ok((placement.mode, memory, took))
+        let timings = LoadTimings { compile_s, carry_s: timings.carry_s + handover_s, ..timings };
+        Ok((placement.mode, memory, timings))
     }
 
-    /// How a program with these rules comes to see VLAN tags that are not in the frame. Rules in
-    /// force that depend on tags are there for a reason: those that follow are not refused.
+    /// Prepares the interface so that a program with these rules sees VLAN tags that are not in the
+    /// frame. If the active rules depend on tags already, the operator accepted that they may be
+    /// hidden, and the new rules are not refused.
     pub fn tagging(&self, rules: &[&Ruleset], mode: Mode, ignore: bool) -> Result<Tagging> {
         let depends = |rules: &Ruleset| rules.depends_on_tags(mode == Mode::Native);
         if !rules.iter().any(|rules| depends(rules)) {
@@ -161,7 +163,8 @@ impl Update {
         Tagging::prepare(&self.target, mode, ignore || known).context("the rules were not loaded")
     }
 
-    /// A filter makes room for the next one unasked, and stays where it is.
+    /// The placement with defaults filled in: the mode of the active filter, which may always be
+    /// replaced.
     pub fn placement(&self, asked: &FilterPlacement) -> Placement {
         let runs = self.active.as_ref().map(|active| active.mode);
         Placement {
@@ -171,8 +174,8 @@ impl Update {
         }
     }
 
-    /// The rules in force, or none, as a program that does the same.
-    pub fn in_force(&self, form: Form) -> Result<Compiled> {
+    /// Compiles the active rules, or none, to a program that decides like the active one.
+    pub fn compile_active(&self, form: Form) -> Result<Compiled> {
         let active = self.active.as_ref();
         let rules = active.map_or(Ok(Ruleset::default()), ActiveFilter::rules)?;
         let bans = active.map_or(Ok(false), ActiveFilter::may_ban)?;
@@ -181,22 +184,24 @@ impl Update {
         Ok(made)
     }
 
-    /// Those in force, and what is given now.
+    /// Global variables of the active filter, with those of the options.
     pub fn globals(&self, options: &ApplyOptions) -> Result<Globals> {
         let active = self.active.as_ref().filter(|_| !options.reset_globals);
-        let known = active.map_or(Ok(Globals::default()), Globals::of)?;
+        let known = active.map_or(Ok(Globals::default()), ActiveFilter::globals)?;
         Ok(known.with(&options.placement.set))
     }
 
-    /// The right to try something here, for as long as the file is open: one trial at a time.
+    /// Claims the interface for a trial; only one runs at a time. The claim is held while the file
+    /// is open.
     ///
     /// # Errors
-    /// Somebody else has it.
+    /// Another process holds the claim.
     pub fn claim(&self, control: &Control) -> Result<fs::File> {
         self.claim_for(control, TRIAL)?.map_err(Error::TrialRuns)
     }
 
-    /// The same for something of its own; or who has it.
+    /// Claims the interface for another purpose. Returns the holder if another process has the
+    /// claim.
     pub fn claim_for(
         &self,
         control: &Control,
@@ -205,15 +210,15 @@ impl Update {
         State::claim(control, NetNs::current()?.id()?, self.target.ifindex, what)
     }
 
-    /// Puts a program that decides by the rules in force in their place for a time, or where there
-    /// are none.
+    /// Temporarily replaces the active filter, if there is one, with a program that decides by the
+    /// same rules.
     pub fn try_out(&self, what: (&Object, &str), placement: &Placement) -> Result<state::Trial> {
         let before = self.active.as_ref().map(|active| &active.program);
         let name = if before.is_some() { NAME } else { WATCHER };
         self.target.try_out(name, what, placement, before)
     }
 
-    /// Whether packets are looked at where no filter runs: that gives way, too.
+    /// Whether a sampler runs without a filter; a filter may replace it.
     fn is_watched(&self) -> bool {
         let slot = &self.target.slot;
         let is_watcher = |mode| {
@@ -227,49 +232,52 @@ impl Update {
     fn install(
         &self,
         made: &Compiled,
-        (before, shared): (Option<&Handover<'_>>, &[(String, Map)]),
+        (handover, shared): (Option<&Handover<'_>>, &[(String, Map)]),
         program: &str,
         placement: &Placement,
     ) -> Result<LoadTimings> {
-        let (mut took, mut clock) = (LoadTimings::default(), Clock::start());
+        let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
         let programs = vec![program.to_owned()];
         let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
         let shared = shared.iter().map(again).collect::<Result<_>>()?;
-        took.carry_s = clock.lap();
+        timings.carry_s = clock.lap();
         let object = self.target.load_sharing(&made.spec, programs, placement.mode, shared)?;
         made.actions.fill(|name| object.map(name))?;
-        took.load_s = clock.lap();
-        if let Some(before) = before {
-            before.hand_over(&object)?;
+        timings.load_s = clock.lap();
+        if let Some(handover) = handover {
+            handover.copy(&object)?;
         }
-        took.carry_s += clock.lap();
+        timings.carry_s += clock.lap();
         self.target.install(NAME, &object, program, placement)?.commit()?;
-        took.swap_s = clock.lap();
-        Ok(took)
+        timings.swap_s = clock.lap();
+        Ok(timings)
     }
 
-    /// Which of the rules in force go on counting.
+    /// Which active rules persist and so continue to count.
     fn carried(&self, rules: &Ruleset) -> Result<Carried> {
         let new = ruleset::identities(rules);
         let Some(active) = &self.active else { return Ok(Carried::nothing(new.len())) };
         Ok(Carried::after(active.program.id(), &ruleset::identities(&active.rules()?), &new))
     }
 
-    /// Whether somebody banned by hand, and that shall hold under other rules.
+    /// Whether there are manual bans, which must persist under other rules.
     fn has_bans(&self) -> Result<bool> {
         let Some(active) = &self.active else { return Ok(false) };
         Ok(!Bans::new(&active.map(BANS)?).list(sys::thread::monotonic_ns())?.is_empty())
     }
 }
 
-/// What the rules' maps take, which must be there.
+/// Memory of the rules' maps.
+///
+/// # Errors
+/// It is over the limit, or more than is free.
 fn memory(made: &Compiled, shared: &[(String, Map)], limit: Option<u64>) -> Result<Memory> {
     let memory = memory::of(&made.spec, shared.iter().map(|(name, _)| name.as_str()))?;
     memory::check(&memory, &made.spec, limit)?;
     Ok(memory)
 }
 
-/// What is claimed by who tries something.
+/// Purpose of a trial's claim.
 pub const TRIAL: &str = "trial";
-/// How a program is kept that stands where no filter runs: not as a filter.
+/// Name of the generation of a sampler on an interface without a filter.
 const WATCHER: &str = "detect";

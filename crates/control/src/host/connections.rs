@@ -3,23 +3,25 @@
 use sys::net::TrackedConnection;
 use vm::world::{Connection, Direction, Protocol, Status};
 
-use super::Snapshot;
+use super::{Omission, Snapshot};
 
 pub(super) fn add(snapshot: &mut Snapshot) {
     match sys::net::tracked_connections() {
         Ok(found) => snapshot.world.connections = found.iter().filter_map(connection).collect(),
-        Err(error) => snapshot.omitted.push(format!("tracked connections: {error}")),
+        Err(error) => {
+            snapshot.omitted.push(Omission::new("tracked connections", error.to_string()));
+        }
     }
 }
 
-/// TCP and UDP only: programs can look up no others.
+/// Converts TCP and UDP connections; programs cannot look up others.
 fn connection(found: &TrackedConnection) -> Option<Connection> {
     let [original, reply] = found.tuples.map(|(from, to)| Direction { from, to });
     let plain = Connection::new(Protocol::from_number(found.protocol)?, original.from, original.to);
     let mut status = plain.status.clone();
     status.extend(found.replied.then_some(Status::SeenReply));
     status.extend(found.assured.then_some(Status::Assured));
-    // Who translated is not told, but what came of it.
+    // The translation is not reported, but it follows from the addresses of replies.
     if reply.to != original.from {
         status.extend([Status::SourceNat, Status::SourceNatDone]);
     }

@@ -13,7 +13,7 @@ use vm::world::{
     TableId,
 };
 
-use super::Snapshot;
+use super::{Omission, Snapshot};
 
 /// Names of interfaces by number.
 type Names = BTreeMap<u32, String>;
@@ -48,17 +48,17 @@ pub(super) fn network() -> Result<Snapshot> {
     Ok(Snapshot { world, omitted })
 }
 
-/// Keeps what fits into a world, and a line on what does not.
+/// Converts objects, and lists those that a world cannot represent.
 fn keep<F, T>(
     found: &[F],
-    omitted: &mut Vec<String>,
-    fit: impl Fn(&F) -> std::result::Result<T, String>,
+    omitted: &mut Vec<Omission>,
+    convert: impl Fn(&F) -> std::result::Result<T, Omission>,
 ) -> Vec<T> {
     let mut kept = Vec::with_capacity(found.len());
     for one in found {
-        match fit(one) {
+        match convert(one) {
             Ok(one) => kept.push(one),
-            Err(line) => omitted.push(line),
+            Err(omission) => omitted.push(omission),
         }
     }
     kept
@@ -67,7 +67,7 @@ fn keep<F, T>(
 fn interfaces(
     netlink: &mut Netlink,
     links: &[Link],
-    omitted: &mut Vec<String>,
+    omitted: &mut Vec<Omission>,
 ) -> Result<Vec<Interface>> {
     let netns = NetNs::current()?;
     let addresses = netlink.addresses()?;
@@ -77,10 +77,11 @@ fn interfaces(
         let name = &link.name;
         let mtu = link.mtu.clamp(68, 65536);
         if mtu != link.mtu {
-            omitted.push(format!("{name}: an MTU of {} is taken for {mtu}", link.mtu));
+            let detail = format!("the MTU {} is replaced with {mtu}", link.mtu);
+            omitted.push(Omission::new(name, detail));
         }
         if link.kind == "vrf" {
-            omitted.push(format!("{name}: that its ports look into a table of their own"));
+            omitted.push(Omission::new(name, "the routing table of its ports"));
         }
         let mtu_ipv6 = number(format!("ipv6/conf/{name}/mtu")).filter(|own| *own != mtu);
         let own = addresses.iter().filter(|one| one.ifindex == link.ifindex && !one.tentative);
@@ -92,7 +93,7 @@ fn interfaces(
             up: link.up,
             forward_ipv4: number(format!("ipv4/conf/{name}/forwarding")) == Some(1),
             forward_ipv6: number(format!("ipv6/conf/{name}/forwarding")) == Some(1),
-            // Devices without a hardware address, such as tunnels, put no header in front.
+            // Devices without a hardware address, such as tunnels, have no link-layer header.
             header_len: if link.mac.is_some() { ETHERNET_HEADER } else { 0 },
             ..Interface::new(link.ifindex.0, name)
         });
@@ -100,15 +101,17 @@ fn interfaces(
     Ok(interfaces)
 }
 
-fn route(found: &TableRoute, names: &Names) -> std::result::Result<Route, String> {
-    let text = format!("route {}/{} of table {}", found.to, found.prefix, found.table);
+fn route(found: &TableRoute, names: &Names) -> std::result::Result<Route, Omission> {
+    let omit = |detail: &str| {
+        let object = format!("route {}/{} of table {}", found.to, found.prefix, found.table);
+        Omission::new(object, detail)
+    };
     if let Some(besides) = found.besides {
-        return Err(format!("{text}: {besides}"));
+        return Err(omit(besides));
     }
-    let to =
-        AddressPrefix::new(found.to, found.prefix).ok_or_else(|| format!("{text}: its length"))?;
+    let to = AddressPrefix::new(found.to, found.prefix).ok_or_else(|| omit("its length"))?;
     let kind = KINDS.iter().find(|(number, _)| *number == found.kind);
-    let kind = kind.ok_or_else(|| format!("{text}: its type {}", found.kind))?.1;
+    let kind = kind.ok_or_else(|| omit(&format!("its type {}", found.kind)))?.1;
     let name = |ifindex| names.get(&ifindex).cloned();
     let mut route = Route {
         metric: found.metric,
@@ -118,7 +121,7 @@ fn route(found: &TableRoute, names: &Names) -> std::result::Result<Route, String
         ..Route::new(to).kind(kind).table(TableId(found.table))
     };
     match found.hops.as_slice() {
-        [] if kind.has_device() => return Err(format!("{text}: its next hop")),
+        [] if kind.has_device() => return Err(omit("its next hop")),
         [] => {}
         [hop] => (route.via, route.dev) = (hop.via, name(hop.ifindex.0)),
         several => {
@@ -146,9 +149,10 @@ fn is_built_in(rule: &TableRule) -> bool {
     *rule == plain && fixed.contains(&(rule.priority, TableId(rule.table)))
 }
 
-fn rule(found: &TableRule) -> std::result::Result<Rule, String> {
+fn rule(found: &TableRule) -> std::result::Result<Rule, Omission> {
     if let Some(besides) = found.besides {
-        return Err(format!("rule {} to table {}: {besides}", found.priority, found.table));
+        let object = format!("rule {} to table {}", found.priority, found.table);
+        return Err(Omission::new(object, besides));
     }
     let prefix =
         |network: Option<(IpAddr, u8)>| network.and_then(|(ip, len)| AddressPrefix::new(ip, len));
@@ -167,7 +171,7 @@ fn state(number: u16) -> Option<NeighbourState> {
     STATES.iter().find(|(known, _)| *known == number).map(|(_, state)| *state)
 }
 
-/// `NUD_*`.
+/// States of a neighbor by the kernel's number (`NUD_*`).
 const STATES: [(u16, NeighbourState); 8] = [
     (0x01, NeighbourState::Incomplete),
     (0x02, NeighbourState::Reachable),
@@ -179,7 +183,7 @@ const STATES: [(u16, NeighbourState); 8] = [
     (0x80, NeighbourState::Permanent),
 ];
 
-/// `RTN_*`.
+/// Kinds of routes by the kernel's number (`RTN_*`).
 const KINDS: [(u8, RouteKind); 9] = [
     (1, RouteKind::Unicast),
     (2, RouteKind::Local),

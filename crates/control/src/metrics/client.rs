@@ -60,7 +60,7 @@ impl Client {
         worked.unwrap_or_else(|error| is_temporary(&error))
     }
 
-    /// `true` while the connection goes on.
+    /// `true` while the connection continues.
     fn read(&mut self, page: impl FnOnce() -> String) -> io::Result<bool> {
         let mut part = [0; 512];
         let count = self.stream.read(&mut part)?;

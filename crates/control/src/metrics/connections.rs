@@ -4,7 +4,7 @@ use traffic::tcp::{Ends, Snapshot};
 
 use super::Sheet;
 
-/// One reading.
+/// Adds one reading to the page.
 pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot) {
     let Ends { closed, refused, reset, unanswered, timed_out, aborted } = snapshot.ends;
     let ends = [

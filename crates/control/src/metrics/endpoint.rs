@@ -17,6 +17,7 @@ use sys::poll::{Watch, Woken};
 use super::client::Client;
 use crate::error::{Context as _, Result};
 
+/// An HTTP server for one page. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
@@ -26,7 +27,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Listens in the namespace of the calling thread. Port 0 takes any that is free.
+    /// Listens in the network namespace of the calling thread, and starts the server's thread. Port
+    /// 0 selects a free port.
+    ///
+    /// # Errors
+    /// The address is in use or does not belong to this host.
     pub fn start(address: SocketAddr) -> Result<Self> {
         let listening = || -> io::Result<(TcpListener, SocketAddr)> {
             let listener = TcpListener::bind(address)?;
@@ -47,11 +52,12 @@ impl Endpoint {
         Ok(Self { address, page, over, thread: Some(thread) })
     }
 
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Replaces the page that later requests get.
+    /// Replaces the page for later requests.
     pub fn publish(&self, page: String) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = page;
     }
@@ -90,7 +96,7 @@ impl Server {
     fn wait(&self) -> Vec<bool> {
         let listener = std::iter::once(Watch::readable(self.listener.as_fd()));
         let mut watches: Vec<_> = listener.chain(self.clients.iter().map(Client::watch)).collect();
-        let woken = sys::poll::wait(&mut watches, Some(LOOK_EVERY));
+        let woken = sys::poll::wait(&mut watches, Some(POLL_INTERVAL));
         let is_ready = matches!(woken, Ok(Woken::Ready(_)));
         watches.iter().map(|watch| is_ready && watch.is_ready()).collect()
     }
@@ -117,8 +123,8 @@ impl Server {
 
 /// Connections that are served at the same time.
 const CLIENTS_MAX: usize = 16;
-/// How soon a late connection, or the end, is noticed.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Longest time until a connection over its deadline, or the end, is noticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
@@ -158,7 +164,7 @@ mod tests {
         let page = "a 1\n".repeat(16 << 20 >> 2);
         endpoint.publish(page.clone());
         let begin: &[&[u8]] = &[b"", b"GET /met", b"GET /metrics HTTP/1.0\r\n\r\n"];
-        // More than the endpoint serves at once, so the bound is reached and passed.
+        // More than the endpoint serves simultaneously, so connections are replaced.
         let clients = begin.iter().cycle().take(3 * CLIENTS_MAX);
         let _held: Vec<_> = clients.map(|bytes| asking(&endpoint, bytes)).collect();
         assert!(scrape(&endpoint).ends_with(&page));
@@ -167,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_taken_is_an_error() {
+    fn an_address_in_use_is_an_error() {
         let first = Endpoint::start("127.0.0.1:0".parse().unwrap()).unwrap();
         let why = Endpoint::start(first.address()).unwrap_err().to_string();
         assert!(why.contains("cannot listen on 127.0.0.1:"), "{why}");

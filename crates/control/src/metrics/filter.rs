@@ -1,7 +1,7 @@
 //! A filter's counters as metrics: `xway_filter_*`.
 //!
-//! Rule: all that `filter show` tells is here; rates are not, since whoever scrapes has totals and
-//! times.
+//! Rule: everything that `filter show` prints is here, except rates, which a scraper computes from
+//! totals.
 
 use super::{Labels, Sheet};
 use crate::filter::limits::Level;
@@ -16,7 +16,7 @@ pub(super) fn add(sheet: &mut Sheet, shown: &FilterReport) {
     rest(sheet, shown);
 }
 
-/// Of this interface, with more.
+/// The label of the interface, and further labels.
 fn labels<const N: usize>(shown: &FilterReport, more: [(&'static str, &str); N]) -> Labels {
     let more = more.into_iter().map(|(name, value)| (name, value.to_owned()));
     std::iter::once(("interface", shown.interface.clone())).chain(more).collect()
@@ -31,7 +31,7 @@ fn rules(sheet: &mut Sheet, shown: &FilterReport) {
     let gone_bytes = [(labels(shown, []), shown.gone.bytes)];
     sheet.totals("filter_rule_packets", "Packets that a rule matched", packets);
     sheet.totals("filter_rule_bytes", "Bytes of packets that a rule matched", bytes);
-    let help = "Packets that a rule took of those it matched: over its limit, sampled, answered";
+    let help = "Matched packets to which the action applied: over the limit, sampled, answered";
     sheet.totals("filter_rule_taken_packets", help, taken);
     let help = "Packets matched by rules that are no longer loaded";
     sheet.totals("filter_gone_packets", help, gone);
@@ -51,12 +51,12 @@ fn reasons(sheet: &mut Sheet, shown: &FilterReport) {
         .map(|one| (labels(shown, [("oddity", one.name), ("policy", one.policy)]), one.rate));
     let odd: Vec<_> = odd.collect();
     let default = [(labels(shown, [("verdict", shown.default.verdict)]), shown.default.rate)];
-    pair(sheet, "filter", "by verdict, and why", &reasons);
-    pair(sheet, "filter_odd", "whose oddity decided, by its policy", &odd);
+    pair(sheet, "filter", "by verdict and reason", &reasons);
+    pair(sheet, "filter_odd", "that were malformed, decided by policy", &odd);
     pair(sheet, "filter_default", "that no rule decided", &default);
 }
 
-/// Packets and bytes of the same.
+/// Two families with the same labels, for packets and bytes.
 fn pair(sheet: &mut Sheet, name: &str, what: &str, rows: &[(Labels, Rate)]) {
     let of = |value: fn(&Rate) -> u64| {
         rows.iter().map(|(labels, rate)| (labels.clone(), value(rate))).collect::<Vec<_>>()
@@ -85,12 +85,12 @@ fn limits(sheet: &mut Sheet, shown: &FilterReport) {
     sheet.levels("filter_limit_used_buckets", help, rows(&|level| level.used as f64));
     let help = "Buckets that have not enough for a packet: senders over the limit";
     sheet.levels("filter_limit_empty_buckets", help, rows(&|level| level.empty as f64));
-    let help = "What used buckets have left of the burst on average, from 0 to 1";
+    let help = "Remaining part of the burst of used buckets on average, from 0 to 1";
     sheet.levels("filter_limit_left_ratio", help, rows(&|level| level.left));
-    let help = "What meets a limit, in parts of what all its buckets earn";
+    let help = "Traffic that meets a limit, relative to what all its buckets earn";
     let load = loads.iter().map(|(labels, load, _)| (labels.clone(), *load));
     sheet.levels("filter_limit_load_ratio", help, load);
-    let help = "Chance at most that a sender below half of its burst loses a packet";
+    let help = "Largest probability that a sender below half of its burst loses a packet";
     let loss = loads.iter().map(|(labels, _, loss)| (labels.clone(), *loss));
     sheet.levels("filter_limit_loss_ratio", help, loss);
 }
@@ -108,11 +108,11 @@ fn rest(sheet: &mut Sheet, shown: &FilterReport) {
     let info = [(labels(shown, [("mode", shown.mode), ("program", &program)]), 1.0)];
     let bans = [(labels(shown, []), shown.bans.number as f64)];
     let most = [(labels(shown, []), shown.bans.most as f64)];
-    let help = "What could not be done as rules say, and what a SYN proxy did";
+    let help = "Actions that failed, and actions of a SYN proxy";
     sheet.totals("filter_events", help, events);
     sheet.levels("filter_bans", "Sources that are banned", bans);
-    sheet.levels("filter_bans_most", "Sources that can be banned at a time", most);
-    sheet.levels("filter_set_ranges", "Stretches of addresses in a named set", sets);
+    sheet.levels("filter_bans_most", "Largest number of banned sources", most);
+    sheet.levels("filter_set_ranges", "Ranges of addresses in a named set", sets);
     sheet.levels("filter_info", "The active program; always 1", info);
 }
 
@@ -166,9 +166,9 @@ mod tests {
         }
     }
 
-    /// Samples by name with labels; each must have a name that was told of before.
+    /// Samples by name with labels; each must have a name that was described before.
     fn parsed(page: &str) -> BTreeMap<String, f64> {
-        let mut told = Vec::new();
+        let mut described = Vec::new();
         let mut samples = BTreeMap::new();
         for line in page.lines() {
             if let Some(meta) = line.strip_prefix("# ") {
@@ -176,11 +176,11 @@ mod tests {
                 match words[..] {
                     ["HELP", name, help] => {
                         assert!(help.ends_with('.') && help.len() > 10, "{line}");
-                        told.push(name.to_owned());
+                        described.push(name.to_owned());
                     }
                     ["TYPE", name, kind] => {
                         assert!(kind == "counter" || kind == "gauge", "{line}");
-                        assert_eq!(told.last().map(String::as_str), Some(name), "{line}");
+                        assert_eq!(described.last().map(String::as_str), Some(name), "{line}");
                     }
                     ["EOF"] => (),
                     _ => panic!("{line}"),
@@ -190,7 +190,7 @@ mod tests {
             let (name, value) = line.rsplit_once(' ').unwrap();
             let family = name.split("{").next().unwrap();
             let family = family.strip_suffix("_total").unwrap_or(family);
-            assert!(told.iter().any(|known| known == family), "{line}");
+            assert!(described.iter().any(|known| known == family), "{line}");
             assert!(name.contains("interface=\"eth0\""), "{line}");
             samples.insert(name.to_owned(), value.parse().unwrap());
         }

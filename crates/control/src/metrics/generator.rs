@@ -4,10 +4,10 @@ use traffic::generator::Snapshot;
 
 use super::Sheet;
 
-/// One reading. `streams` are the names in the order of the run.
+/// Adds one reading to the page. `streams` are the names in the order of the run.
 pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot, streams: &[String]) {
-    sheet.total("gen_frames_sent", "Frames that the interface took", snapshot.sent);
-    sheet.total("gen_frames_not_sent", "Frames that the interface did not take", snapshot.not_sent);
+    sheet.total("gen_frames_sent", "Frames that the interface accepted", snapshot.sent);
+    sheet.total("gen_frames_not_sent", "Frames that the interface rejected", snapshot.not_sent);
     sheet.total("gen_bytes", "Bytes of the frames given to the interface", snapshot.bytes);
     let given = snapshot.streams.iter().enumerate().map(|(index, frames)| {
         let name = streams.get(index).cloned().unwrap_or_else(|| index.to_string());
@@ -25,10 +25,11 @@ pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot, streams: &[String]) {
         (labels, thread.cpu_time.as_secs_f64())
     });
     sheet.levels("gen_thread_cpu_seconds", "Processor time of each sending thread", cpu);
-    sheet.level("gen_elapsed_seconds", "Since the first frame", snapshot.elapsed.as_secs_f64());
+    let elapsed = snapshot.elapsed.as_secs_f64();
+    sheet.level("gen_elapsed_seconds", "Time since the first frame", elapsed);
 }
 
-/// Name of an error number; 0 stands for a full queue.
+/// Name of an error number; 0 means that the queue was full.
 pub fn error_name(errno: i32) -> String {
     match errno {
         0 => "full".to_owned(),

@@ -1,8 +1,7 @@
-//! Numbers for Prometheus: a page of text, and the endpoint that hands it out.
+//! Metrics for Prometheus: a page of text, and the HTTP endpoint that serves it.
 //!
-//! Rule: a page is made whole from one reading, so that what is scraped fits together; a scrape
-//! never waits for the one that counts. Not here: what the numbers mean (`generator`, `sink` only
-//! name them).
+//! Rule: a page is made from one reading, so that its values are consistent; a scrape never waits
+//! for a reading. Not here: the meaning of the values, which the crates that count define.
 
 mod client;
 mod connections;
@@ -25,7 +24,7 @@ use traffic::tcp;
 
 use crate::filter::report::FilterReport;
 
-/// The page of one reading of each that there is; streams go by name.
+/// The page of a generator, with the names of its streams, and of a sink.
 pub fn page(generator: Option<(&Snapshot, &[String])>, sink: Option<&SinkReport>) -> String {
     let mut sheet = Sheet::new("xway");
     if let Some((snapshot, streams)) = generator {
@@ -51,10 +50,11 @@ pub fn filter(shown: &FilterReport) -> String {
     sheet.text()
 }
 
-/// Labels of one value, in the order that they are shown.
+/// Labels of one value, in the order of the page.
 type Labels = Vec<(&'static str, String)>;
-/// A number that only grows.
+/// A number that only increases.
 type Total = Counter<u64, std::sync::atomic::AtomicU64>;
+/// A number that increases and decreases.
 type Level = Gauge<f64, std::sync::atomic::AtomicU64>;
 
 /// A page under construction.
@@ -66,7 +66,7 @@ impl Sheet {
         Self(Registry::with_prefix(prefix))
     }
 
-    /// One total for each set of labels. The text shows it as `NAME_total`.
+    /// Adds one total for each set of labels. Its name on the page is `NAME_total`.
     fn totals(&mut self, name: &str, help: &str, values: impl IntoIterator<Item = (Labels, u64)>) {
         let family = Family::<Labels, Total>::default();
         for (labels, value) in values {
@@ -95,7 +95,7 @@ impl Sheet {
         self.0.register(name, help, level);
     }
 
-    /// Writing into a string does not fail.
+    /// The page. Writing to a string does not fail.
     fn text(&self) -> String {
         let mut text = String::new();
         let _infallible = encode(&mut text, &self.0);

@@ -5,7 +5,7 @@ use traffic::sink::{SinkReport, StreamReport};
 
 use super::{Labels, Sheet};
 
-/// One reading.
+/// Adds one reading to the page.
 pub(super) fn add(sheet: &mut Sheet, report: &SinkReport) {
     for (name, help, field) in COUNTS {
         let values = report.streams.iter().map(|stream| (labels(stream), field(stream)));
@@ -18,8 +18,8 @@ pub(super) fn add(sheet: &mut Sheet, report: &SinkReport) {
     sheet.total("sink_foreign_frames", "Frames without a stamp", report.foreign);
     sheet.total("sink_foreign_bytes", "Bytes of frames without a stamp", report.foreign_bytes);
     sheet.total("sink_damaged_frames", "Frames whose stamp is damaged", report.damaged);
-    sheet.total("sink_beyond_frames", "Stamped frames of streams without room", report.beyond);
-    sheet.level("sink_elapsed_seconds", "Since the sink began", report.elapsed.as_secs_f64());
+    sheet.total("sink_beyond_frames", "Stamped frames of streams over the limit", report.beyond);
+    sheet.level("sink_elapsed_seconds", "Time since the start", report.elapsed.as_secs_f64());
 }
 
 fn labels(stream: &StreamReport) -> Labels {
@@ -38,18 +38,18 @@ type Count = fn(&StreamReport) -> u64;
 type Times = fn(&StreamReport) -> &Histogram;
 
 const COUNTS: [(&str, &str, Count); 8] = [
-    ("sink_received_frames", "Different frames that arrived", |one| one.received),
-    ("sink_received_bytes", "Their bytes", |one| one.bytes),
+    ("sink_received_frames", "Frames received, without duplicates", |one| one.received),
+    ("sink_received_bytes", "Bytes of these frames", |one| one.bytes),
     ("sink_lost_frames", "Frames sent that did not arrive", |one| one.lost),
-    ("sink_reordered_frames", "Frames behind one with a higher number", |one| one.reordered),
+    ("sink_reordered_frames", "Frames after one with a higher number", |one| one.reordered),
     ("sink_duplicated_frames", "Frames that had arrived before", |one| one.duplicated),
     ("sink_corrupted_frames", "Frames with a wrong checksum", |one| one.corrupted),
-    ("sink_late_frames", "Frames behind by more than the window", |one| one.late),
-    ("sink_wrong_frames", "Frames that met another fate than expected", StreamReport::wrong),
+    ("sink_late_frames", "Frames later than the reordering window", |one| one.late),
+    ("sink_wrong_frames", "Frames with another outcome than expected", StreamReport::wrong),
 ];
 const TIMES: [(&str, &str, Times); 2] = [
-    ("sink_latency_seconds", "From the sender's stamp to here", |one| &one.latency_ns),
-    ("sink_jitter_seconds", "How much latency differs from frame to frame", |one| &one.jitter_ns),
+    ("sink_latency_seconds", "Time from the sender's stamp to reception", |one| &one.latency_ns),
+    ("sink_jitter_seconds", "Difference of latency between frames", |one| &one.jitter_ns),
 ];
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 1.0];
 
@@ -89,6 +89,6 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
-        assert!(!text.contains("jitter_seconds{"), "nothing is said of what nobody measured");
+        assert!(!text.contains("jitter_seconds{"), "no quantiles without samples");
     }
 }

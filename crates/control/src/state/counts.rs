@@ -1,7 +1,8 @@
-//! What a filter's rules counted, in this generation and in those before it.
+//! The counts of a filter's rules, in this generation and in earlier ones.
 //!
-//! Rule: a count belongs to one generation at any moment: it is added to the next one's in the
-//! same write that says so, after the old program's last run has ended and before its maps go.
+//! Rule: a count belongs to exactly one generation at any time. One write adds it to the next
+//! generation and records that, after the old program's last run has ended and before its maps are
+//! removed.
 
 use filter::Carried;
 use filter::abi::Count;
@@ -13,13 +14,13 @@ use super::{Generation, Slot};
 use crate::error::Result;
 
 impl Slot {
-    /// What each rule of a generation ever counted; the last is for rules that are gone. Empty
-    /// for what is no filter.
+    /// Counts of each rule of a generation since it was first loaded; the last is for rules that
+    /// are no longer loaded. Empty for a program that is not a filter.
     pub fn rule_counts(&self, generation: &Generation) -> Result<Vec<Count>> {
         self.counts_through(generation, DEEPEST)
     }
 
-    /// Adds to a running generation what the one before it counted, unless that was done before.
+    /// Adds the counts of the previous generation to the running one, unless they were added.
     pub(super) fn settle(&self, running: &Generation) -> Result<()> {
         let Some((map, mut carried)) = read(running)? else { return Ok(()) };
         let Some(before) = carried.pending() else { return Ok(()) };
@@ -37,19 +38,19 @@ impl Slot {
         Ok(carried.totals(&own))
     }
 
-    /// Nothing for a program that was not kept here.
+    /// Counts of a program's generation; empty for a program without one.
     fn counts_of(&self, program: u32, depth: usize) -> Result<Vec<Count>> {
         let before = self.generation_of(program)?;
         before.map_or(Ok(Vec::new()), |before| self.counts_through(&before, depth))
     }
 }
 
-/// `None` for a generation that is not a filter's.
+/// Carried counts of a generation; `None` if it is not a filter's.
 fn read(generation: &Generation) -> Result<Option<(Map, Carried)>> {
     let Some(map) = generation.map_if_kept(CARRIED)? else { return Ok(None) };
     Ok(Carried::read(&map)?.map(|carried| (map, carried)))
 }
 
-/// Generations that may wait for each other. One waits in all that this program makes; the bound
-/// is against maps that another process wrote.
+/// Largest number of generations whose counts were not added yet. This program leaves at most one;
+/// the bound protects against maps that another process wrote.
 const DEEPEST: usize = 4;

@@ -8,7 +8,7 @@ use kernel::{Map, Object, Program};
 use super::{if_pinned, remove};
 use crate::error::{Context as _, Result};
 
-/// A folder of pins; complete when its program is there, which is pinned last.
+/// A directory of pins. It is complete when it contains the program, which is pinned last.
 #[derive(Clone, Debug)]
 pub struct Generation {
     folder: PathBuf,
@@ -19,8 +19,8 @@ impl Generation {
         Self { folder }
     }
 
-    /// Pins all maps of `object`, then `program`. With `before` it is a trial, which that program
-    /// follows upon.
+    /// Pins all maps of `object`, then `program`. With `before` it is the generation of a trial,
+    /// after which `before` runs again.
     pub(super) fn create(
         &self,
         object: &Object,
@@ -40,7 +40,7 @@ impl Generation {
     }
 
     fn fill(&self, object: &Object, program: &Program, before: Option<&Program>) -> Result<()> {
-        fs::create_dir(self.maps()).context("cannot make the folder of maps")?;
+        fs::create_dir(self.maps()).context("cannot create the directory of maps")?;
         for map in object.maps() {
             map.pin(&self.maps().join(pin_name(map.name())))?;
         }
@@ -51,7 +51,7 @@ impl Generation {
         Ok(())
     }
 
-    /// What was attached, as it was called: the folder's name without its number.
+    /// Name of what was attached: the name of the directory without its number.
     pub fn name(&self) -> &str {
         let name = self.folder_name();
         name.rsplit_once('-').map_or(name, |(name, _)| name)
@@ -66,27 +66,31 @@ impl Generation {
         name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
     }
 
-    /// `None` when its maker was killed before it was complete.
+    /// The program; `None` if the process that made it was killed before it was complete.
     pub fn program(&self) -> Result<Option<Program>> {
         if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
     }
 
-    /// The program that runs after a trial; `None` for other generations.
+    /// The program that runs again after a trial; `None` for other generations.
     pub(super) fn before(&self) -> Result<Option<Program>> {
         if_pinned(Program::from_pin(&self.folder.join(BEFORE)))
     }
 
-    /// `None` for an object without such a map.
+    /// A map of the object; `None` if the object has no such map.
     pub fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
         if_pinned(Map::from_pin(&self.maps().join(pin_name(name))))
     }
 
+    /// A map of the object.
+    ///
+    /// # Errors
+    /// The object has no such map, or it cannot be opened.
     pub fn map(&self, name: &str) -> Result<Map> {
         let path = self.maps().join(pin_name(name));
-        Map::from_pin(&path).with_context(|| format!("no map `{name}` was kept"))
+        Map::from_pin(&path).with_context(|| format!("cannot open the pinned map `{name}`"))
     }
 
-    /// Unpins everything; what is attached runs on.
+    /// Removes all pins; a program that is attached continues to run.
     pub(super) fn remove(&self) -> Result<()> {
         for pin in files(&self.maps()) {
             remove(&pin, |path| fs::remove_file(path))?;
@@ -103,7 +107,7 @@ impl Generation {
     }
 }
 
-/// A name that a bpffs takes: it keeps dots for itself.
+/// The name of a pin: a bpffs reserves names with dots.
 pub(super) fn pin_name(name: &str) -> String {
     let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name = name.trim_start_matches('.');
@@ -123,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_a_bpffs_takes() {
+    fn names_of_pins_have_no_dots() {
         assert_eq!(pin_name(".rodata.str1.1"), "rodata_str1_1");
         assert_eq!(pin_name("../etc/passwd"), "_etc_passwd");
         assert_eq!(pin_name("drop_rules4"), "drop_rules4");

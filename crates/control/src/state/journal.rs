@@ -1,9 +1,9 @@
-//! `Journal`: changes of more than one step, on record until they are complete.
+//! `Journal`: records changes of more than one step until they are complete.
 //!
-//! Rule: the record is written before the first step that shows, when the new program is complete
-//! and pinned; removing it is the commit. A process that holds the writers' lock and finds a
-//! record knows that its writer was killed or failed, and puts back what ran before. A program
-//! that another process attached meanwhile stays.
+//! Rule: the record is written before the first step with an effect, when the new program is
+//! complete and pinned; removing it is the commit. If a process that holds the writers' lock finds
+//! a record, its writer was killed or failed, and the previous program is restored. A program that
+//! another process attached meanwhile remains.
 //!
 //! ```text
 //! <state>/net-<namespace>.undo     one step for each interface of the change
@@ -29,18 +29,19 @@ pub struct Journal {
     name: String,
 }
 
-/// How one interface was to change.
+/// The change of one interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     pub ifindex: u32,
-    /// Directory of the new generation, and its program.
+    /// Name of the new generation's directory.
     pub generation: String,
+    /// The program of the new generation.
     pub new: Running,
-    /// What ran before; `None` for nothing.
+    /// The previous program, if there was one.
     pub old: Option<Running>,
 }
 
-/// A program on an interface.
+/// A program that runs on an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
     pub program: u32,
@@ -48,8 +49,8 @@ pub struct Running {
     pub mode: Mode,
 }
 
-/// The file. Program numbers and interface numbers mean something in one boot and one namespace
-/// only, and the inode number of a namespace is reused.
+/// Contents of the file. Ids of programs and interfaces are valid within one boot and one
+/// namespace only, and the inode number of a namespace is reused.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     boot: String,
@@ -58,12 +59,12 @@ struct Record {
 }
 
 impl Journal {
-    /// `namespace` is the name of its directory of pins, `net-<inode>`.
+    /// The journal of a namespace; `namespace` is the name of its directory of pins, `net-<inode>`.
     pub fn new(root: &Path, namespace: &str) -> Self {
         Self { root: root.to_owned(), name: format!("{namespace}{SUFFIX}") }
     }
 
-    /// Records of all namespaces, with their inode numbers.
+    /// Journals of all namespaces that have a record, with the namespaces' inode numbers.
     pub fn all(root: &Path) -> Result<Vec<(u64, Self)>> {
         let names = root::find(root)?.map_or(Ok(Vec::new()), |dir| dir.names())?;
         let inode = |name: &str| name.strip_prefix("net-")?.strip_suffix(SUFFIX)?.parse().ok();
@@ -73,7 +74,7 @@ impl Journal {
         Ok(all.collect())
     }
 
-    /// Removes records that were never complete. Only a holder of the writers' lock may do so.
+    /// Removes partly written records. The caller holds the writers' lock.
     pub fn remove_parts(root: &Path) -> Result<()> {
         let Some(dir) = root::find(root)? else { return Ok(()) };
         let is_part = |name: &&OsString| {
@@ -83,14 +84,14 @@ impl Journal {
         dir.names()?.iter().filter(is_part).try_for_each(|name| root::remove(&dir, name))
     }
 
-    /// Steps that are not complete; none without a record.
+    /// Recorded steps; empty without a record.
     pub fn steps(&self) -> Result<Vec<Step>> {
         let Some(dir) = root::find(&self.root)? else { return Ok(Vec::new()) };
         Ok(self.read(&dir)?.map(|record| record.steps).unwrap_or_default())
     }
 
-    /// Records of the calling thread's namespace. A record of another boot, or of a namespace that
-    /// is gone and whose number was reused, is removed.
+    /// Recorded steps of the calling thread's namespace. A record of another boot, or of a former
+    /// namespace with the same number, is removed.
     pub fn steps_here(&self) -> Result<Vec<Step>> {
         let Some(dir) = root::find(&self.root)? else { return Ok(Vec::new()) };
         match self.read(&dir)? {
@@ -101,7 +102,7 @@ impl Journal {
         }
     }
 
-    /// Puts a step on record, in place of one of the same interface.
+    /// Records a step; it replaces one of the same interface.
     pub fn begin(&self, step: &Step) -> Result<()> {
         let mut steps = self.steps_here()?;
         steps.retain(|one| one.ifindex != step.ifindex);
@@ -109,7 +110,7 @@ impl Journal {
         self.write(steps).context("the change cannot be recorded, so it was not begun")
     }
 
-    /// Commits, in one step, the changes of these interfaces.
+    /// Commits the changes of these interfaces with one write.
     pub fn end(&self, ifindexes: &[Ifindex]) -> Result<()> {
         let mut steps = self.steps_here()?;
         let known = steps.len();
@@ -120,13 +121,13 @@ impl Journal {
         self.write(steps).context("the record of the change cannot be removed")
     }
 
-    /// Forgets a namespace that is gone.
+    /// Removes the record of a namespace that no longer exists.
     pub fn discard(&self) -> Result<()> {
         root::find(&self.root)?.map_or(Ok(()), |dir| self.remove(&dir))
     }
 
-    /// `None` without a file, and for one that is cut short: it was never complete, so nothing was
-    /// changed after it.
+    /// `None` without a file, and for a truncated one: its change did not begin, because the record
+    /// precedes the first step.
     fn read(&self, dir: &Dir) -> Result<Option<Record>> {
         let mut file = match dir.open_file(&self.name, Access::Read) {
             Err(error) if error.is(ENOENT) => return Ok(None),
@@ -156,7 +157,7 @@ fn boot() -> Result<String> {
     Ok(sys::proc::setting("kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Zero on a kernel that has none, where the boot alone must do.
+/// Unique number of the namespace; 0 on a kernel without it, where only the boot is compared.
 fn cookie() -> Result<u64> {
     match sys::netns::cookie() {
         Err(error) if error.is(ENOPROTOOPT) => Ok(0),
@@ -164,7 +165,7 @@ fn cookie() -> Result<u64> {
     }
 }
 
-/// Modes are recorded as options spell them.
+/// Serializes modes as the option `--mode` spells them.
 mod mode_name {
     use kernel::Mode;
     use serde::de::Error as _;

@@ -1,40 +1,31 @@
-//! `Lock`: one writer at a time, and who that is.
+//! `Lock`: admits one writer at a time, and names it.
 //!
-//! Rule: the kernel's lock alone keeps others out, and it goes when its holder ends, however that
-//! happens. The words in the file are for whoever waits in vain; they are of the last holder, so
-//! they count only while a process holds the lock.
+//! Rule: only the kernel's lock keeps other processes out, and the kernel releases it when its
+//! holder ends in any way. The text in the file names the last holder for the error of a process
+//! that waited; it is valid only while a process holds the lock.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use sys::dir::Dir;
 
 use super::root;
-use crate::error::{Context as _, Error, Result};
+use crate::error::{Context as _, Holder, LockError, Result};
 
-/// Held for as long as it lives.
+/// A lock that is held until the value is dropped.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
 }
 
-/// Who holds one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// Process and command; `None` when the file does not say, or a process that is gone signed it.
-    signed: Option<(u32, String)>,
-}
-
 impl Lock {
-    /// Waits for the writer that holds it.
+    /// Takes the lock, and waits for another writer that holds it.
     ///
     /// # Errors
-    /// The lock is still held at the end of the time to wait: the error names the holder.
+    /// Another process still holds the lock when the time is over: the error names it.
     pub fn wait(dir: &Dir, name: &str, patience: Duration) -> Result<Self> {
         let file = root::lock_file(dir, name)?;
         let path = dir.path().join(name);
@@ -42,47 +33,45 @@ impl Lock {
         while let Err(error) = file.try_lock() {
             match error {
                 fs::TryLockError::WouldBlock if Instant::now() < deadline => {
-                    thread::park_timeout(LOOK);
+                    thread::park_timeout(POLL_INTERVAL);
                 }
                 fs::TryLockError::WouldBlock => {
-                    return Err(Error::Locked(held(&file, &path, patience)));
+                    return Err(LockError::Held { path, patience, holder: holder(&file) }.into());
                 }
                 fs::TryLockError::Error(error) => {
                     return Err(error).with_context(|| format!("cannot lock {}", path.display()));
                 }
             }
         }
-        // Without a name in the file, which a full disk may refuse, the lock is as good.
+        // The name is informative only: on a full disk, the lock is held without it.
         let _ = sign(&file, &own_command());
         Ok(Self { _file: file })
     }
 }
 
-/// Takes it at once, for as long as the file is open; or answers whose it is.
+/// Takes a lock without waiting; it is held while the file is open. Returns the holder if another
+/// process has the lock.
 pub fn claim(dir: &Dir, name: &str) -> Result<Result<File, Holder>> {
     let path = dir.path().join(name);
     for _ in 0..ATTEMPTS {
         let file = root::lock_file(dir, name)?;
         match file.try_lock() {
-            // The file was removed meanwhile: others lock the one that took its name.
+            // The file was removed meanwhile: other processes lock the new one of this name.
             Ok(()) if !is_current(dir, name, &file)? => {}
             Ok(()) => {
                 let _ = sign(&file, &own_command());
                 return Ok(Ok(file));
             }
-            Err(fs::TryLockError::WouldBlock) => return Ok(Err(Holder::of(&file))),
+            Err(fs::TryLockError::WouldBlock) => return Ok(Err(holder(&file))),
             Err(fs::TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));
             }
         }
     }
-    Err(Error::Locked(format!(
-        "cannot lock {}: it is removed as often as it is made",
-        path.display()
-    )))
+    Err(LockError::Removed { path }.into())
 }
 
-/// Removes files of claims that no process holds.
+/// Removes the lock files of claims that no process holds.
 pub fn remove_unclaimed(dir: &Dir) -> Result<()> {
     remove_free(dir, |name| name.contains(CLAIM))
 }
@@ -94,7 +83,7 @@ pub fn remove_free(dir: &Dir, is_unwanted: impl Fn(&str) -> bool) -> Result<()> 
             continue;
         }
         let Some(file) = root::existing_lock(dir, &name)? else { continue };
-        // Held while the name goes, so that a claim of the same file sees that it did.
+        // Locked during the removal, so that a claim of the same file notices it.
         if file.try_lock().is_ok() {
             dir.remove_file(&name)?;
         }
@@ -114,58 +103,27 @@ fn sign(mut file: &File, command: &str) -> std::io::Result<()> {
     writeln!(file, "{} {command}", std::process::id())
 }
 
-/// As it was called, in one line.
+/// The command line of this process, in one line.
 fn own_command() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let line = words.collect::<Vec<_>>().join(" ");
     line.chars().map(|one| if one.is_control() { ' ' } else { one }).take(SHOWN).collect()
 }
 
-fn held(file: &File, path: &Path, patience: Duration) -> String {
-    let (holder, path, seconds) = (Holder::of(file), path.display(), patience.as_secs_f64());
-    match holder.signed {
-        Some(_) => format!(
-            "another xway has been changing something for more than {seconds} s: {holder} holds \
-             {path}; wait for it to end, or end it"
-        ),
-        None => format!(
-            "another xway has been changing something for more than {seconds} s and holds \
-             {path}: wait for it to end"
-        ),
-    }
+fn holder(mut file: &File) -> Holder {
+    let mut text = Vec::new();
+    // A holder is unknown if its name cannot be read.
+    let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
+    Holder::parse(&String::from_utf8_lossy(&text))
 }
 
-impl Holder {
-    fn of(mut file: &File) -> Self {
-        let mut text = Vec::new();
-        // A holder whose name cannot be read is not named.
-        let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
-        Self { signed: signed(&String::from_utf8_lossy(&text)) }
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.signed {
-            Some((pid, command)) => write!(f, "process {pid} (`{command}`)"),
-            None => f.write_str("another xway"),
-        }
-    }
-}
-
-fn signed(text: &str) -> Option<(u32, String)> {
-    let (pid, command) = text.lines().next()?.split_once(' ')?;
-    let pid = pid.parse().ok()?;
-    Path::new("/proc").join(format!("{pid}")).exists().then(|| (pid, command.to_owned()))
-}
-
-/// How often to look whether it is free.
-const LOOK: Duration = Duration::from_millis(20);
-/// Times that a claim's file may be removed while it is locked.
+/// Time between two attempts to take a lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of times that a claim's file may be removed while it is being locked.
 const ATTEMPTS: usize = 16;
-/// Part of the names of claims, after what is claimed.
+/// Part of the names of claims, after the purpose.
 const CLAIM: &str = "-net-";
-/// Letters of a command.
+/// Characters of a command line that are kept.
 const SHOWN: usize = 200;
 
 #[cfg(test)]
@@ -174,7 +132,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(40);
 
-    /// Goes with the test.
+    /// A directory that is removed at the end of the test.
     struct Folder(Dir);
 
     impl Folder {
@@ -195,17 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_it_is_told() {
+    fn the_error_names_the_holder() {
         let folder = Folder::new("held");
         let path = folder.join("lock");
-        fs::write(&path, "1 somebody before, and much longer than what comes next\n").unwrap();
+        fs::write(&path, "1 a previous command that is longer than the next one\n").unwrap();
         let first = Lock::wait(&folder.0, "lock", SHORT).unwrap();
-        let told = Lock::wait(&folder.0, "lock", SHORT).unwrap_err().to_string();
+        let error = Lock::wait(&folder.0, "lock", SHORT).unwrap_err().to_string();
         let name = format!("process {} (`{}`)", std::process::id(), own_command());
-        assert!(told.contains(&name) && told.contains("0.04 s"), "{told}");
-        assert!(told.contains(path.to_str().unwrap()) && !told.contains("somebody"), "{told}");
+        assert!(error.contains(&name) && error.contains("0.04 s"), "{error}");
+        assert!(error.contains(path.to_str().unwrap()) && !error.contains("previous"), "{error}");
         drop(first);
-        Lock::wait(&folder.0, "lock", Duration::ZERO).expect("free at once");
+        Lock::wait(&folder.0, "lock", Duration::ZERO).expect("free immediately");
     }
 
     #[test]
@@ -217,15 +175,15 @@ mod tests {
             fs::write(&path, text).unwrap();
             let file = root::lock_file(&folder.0, "lock").unwrap();
             file.try_lock().unwrap();
-            let told = Lock::wait(&folder.0, "lock", Duration::ZERO).unwrap_err().to_string();
-            assert!(told.contains("another xway") && !told.contains("process"), "{told}");
+            let error = Lock::wait(&folder.0, "lock", Duration::ZERO).unwrap_err().to_string();
+            assert!(error.contains("another xway") && !error.contains("process"), "{error}");
             let holder = claim(&folder.0, "lock").unwrap().unwrap_err().to_string();
             assert_eq!(holder, "another xway", "{text}");
         }
     }
 
     #[test]
-    fn a_claim_is_taken_once_and_says_whose_it_is() {
+    fn a_claim_is_taken_once_and_names_its_holder() {
         let folder = Folder::new("claim");
         let first = claim(&folder.0, "trial").unwrap().unwrap();
         let name = format!("process {} (`{}`)", std::process::id(), own_command());
@@ -234,14 +192,14 @@ mod tests {
         drop(first);
         assert!(
             claim(&folder.0, "trial").unwrap().is_err(),
-            "held for as long as anybody has the file open"
+            "held while any descriptor of the file is open"
         );
         drop(also);
         claim(&folder.0, "trial").unwrap().unwrap();
     }
 
     #[test]
-    fn one_that_is_freed_in_time_is_taken() {
+    fn a_lock_that_is_released_in_time_is_taken() {
         let folder = Folder::new("freed");
         let first = Lock::wait(&folder.0, "lock", SHORT).unwrap();
         thread::scope(|scope| {
@@ -252,10 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_its_place_is_an_error() {
+    fn a_directory_of_this_name_is_an_error() {
         let folder = Folder::new("folder");
         fs::create_dir(folder.join("lock")).unwrap();
-        let told = Lock::wait(&folder.0, "lock", SHORT).unwrap_err().to_string();
-        assert!(told.contains("openat"), "{told}");
+        let error = Lock::wait(&folder.0, "lock", SHORT).unwrap_err().to_string();
+        assert!(error.contains("openat"), "{error}");
     }
 }

@@ -1,16 +1,16 @@
-//! What stays attached after `xway` ended, found again through its pins.
+//! The state directory: programs that remain attached after a process ended, found by their pins.
 //!
 //! ```text
-//! <state>/lock                                          one writer at a time; who it is
-//! <state>/net-<namespace>-if-<ifindex>-<n>.trial        who tries generation n there holds it
+//! <state>/lock                                          lock of the writer, with its name
+//! <state>/net-<namespace>-if-<ifindex>-<n>.trial        lock of the trial of generation n
 //! <state>/net-<namespace>-if-<ifindex>.offload          offloads that are off for its program
 //! <state>/net-<namespace>.undo                          changes that are not complete
 //! <state>/bpf/net-<namespace>/if-<ifindex>/link         the bpf_link, as long as it is attached
 //!                                          /<name>-<n>/ a generation: its program and maps
 //! ```
 //!
-//! Rule: only the kernel knows what runs. A generation counts if the interface runs its program;
-//! whatever else lies here is left over and is swept away by the next command that writes.
+//! Rule: only the kernel knows which programs run. A generation is valid if the interface runs its
+//! program; all others are left over, and the next process that changes the state removes them.
 
 mod counts;
 mod generation;
@@ -35,9 +35,9 @@ use sys::netns::{NetNs, NetNsId};
 
 use crate::error::{Context as _, Error, Result, full};
 
+pub use crate::error::Holder;
 pub use generation::Generation;
 use journal::{Journal, Step};
-pub use lock::Holder;
 use lock::Lock;
 pub use offload::Offload;
 pub use slot::Slot;
@@ -47,14 +47,14 @@ pub use trial::Trial;
 use crate::Control;
 use crate::notice::Notice;
 
-/// The folder of pins, for looking.
+/// The state directory, for reading.
 #[derive(Debug)]
 pub struct State {
     control: Control,
     bpffs: PathBuf,
 }
 
-/// The folder of pins, for changing. No other process changes it meanwhile.
+/// The state directory, for changing. No other process changes it meanwhile.
 #[derive(Debug)]
 pub struct Writer {
     state: State,
@@ -62,11 +62,11 @@ pub struct Writer {
 }
 
 impl State {
-    /// Makes nothing. Without a bpffs there are no pins, and every question is answered so.
+    /// Opens the directory without creating anything. A directory that does not exist is empty.
     ///
     /// # Errors
-    /// This user may not look, or another user can change what would be seen.
-    pub fn look(control: &Control) -> Result<Self> {
+    /// This user may not read the directory, or another user can change it.
+    pub fn read(control: &Control) -> Result<Self> {
         let root = std::path::absolute(control.root()).context("--state is not a valid path")?;
         let root = root::find(&root).map_err(unreadable)?.map_or(root, |dir| dir.path().to_owned());
         let bpffs = root.join(BPFFS);
@@ -80,20 +80,20 @@ impl State {
         }
     }
 
-    /// The place of an interface, whether there is anything in it or not.
+    /// The slot of an interface, which may be empty.
     pub fn slot(&self, netns: NetNsId, ifindex: Ifindex) -> Slot {
         self.at(self.folder(netns).join(format!("{IF}{}", ifindex.0)))
     }
 
-    /// The places of one namespace in which there is something.
+    /// The slots of one namespace that are not empty.
     fn slots_of(&self, netns: NetNsId) -> Result<Vec<(Ifindex, Slot)>> {
         let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix(IF)?.parse().ok();
         let all = folders(&self.folder(netns))?.into_iter();
         Ok(all.filter_map(|path| Some((Ifindex(number(&path)?), self.at(path)))).collect())
     }
 
-    /// Being the only one that does something on an interface, for as long as the file is open;
-    /// or who else is.
+    /// Claims an interface for the purpose `what`. The claim is held while the file is open; only
+    /// one process can hold it. Returns the holder if another process has it.
     pub fn claim(
         control: &Control,
         netns: NetNsId,
@@ -104,15 +104,16 @@ impl State {
         lock::claim(&root::open(control.root())?, &name)
     }
 
-    /// Puts back what ran on an interface before a trial or a change whose process was killed. A
-    /// command that only reads may do so, too: nothing happens for lack of rights, or while another
-    /// process writes, which does it.
-    pub fn heal(&self, slot: &Slot, running: impl IntoIterator<Item = u32>) {
-        let is_ill = |program| matches!(slot.before_abandoned(program), Ok(Some(_)));
+    /// Restores the program that ran on an interface before a trial or a change whose process was
+    /// killed. Processes that only read do so as well. Without the necessary rights, or while
+    /// another process writes (and so restores it), nothing happens.
+    pub fn restore_abandoned(&self, slot: &Slot, running: impl IntoIterator<Item = u32>) {
+        let is_abandoned = |program| matches!(slot.before_abandoned(program), Ok(Some(_)));
         let steps = slot.journal().steps().unwrap_or_default();
         let is_incomplete = || steps.iter().any(|step| !slot.is_trial_step(step));
-        if (running.into_iter().any(is_ill) || is_incomplete()) && Writer::is_free(&self.control) {
-            let _healed = Writer::open(&self.control);
+        let needs_repair = running.into_iter().any(is_abandoned) || is_incomplete();
+        if needs_repair && Writer::is_free(&self.control) {
+            let _restored = Writer::open(&self.control);
         }
     }
 
@@ -120,7 +121,7 @@ impl State {
         self.bpffs.join(format!("net-{}", netns.inode))
     }
 
-    /// All places, of every namespace.
+    /// All slots that are not empty, of every namespace.
     pub fn slots(&self) -> Result<Vec<Slot>> {
         let mut all = Vec::new();
         for netns in folders(&self.bpffs)? {
@@ -135,14 +136,19 @@ impl State {
 }
 
 impl Slot {
-    /// Whether a step belongs to a trial that another process still holds.
+    /// Whether a step belongs to a trial whose process still runs.
     fn is_trial_step(&self, step: &Step) -> bool {
         self.is_tried(&self.generation(&step.generation))
     }
 }
 
 impl Writer {
-    /// Makes the folder and its bpffs, waits for other writers, repairs and sweeps.
+    /// Creates the directory and its bpffs if they are missing, waits for other writers, undoes
+    /// interrupted changes and removes what is left over.
+    ///
+    /// # Errors
+    /// This process lacks rights, another process holds the lock for too long, or the directory
+    /// cannot be used.
     pub fn open(control: &Control) -> Result<Self> {
         Self::at(control).map_err(with_rights)
     }
@@ -166,8 +172,8 @@ impl Writer {
         lock.is_ok_and(|file| file.is_none_or(|file| file.try_lock().is_ok()))
     }
 
-    /// Undoes changes that were not completed, in this namespace and in others. What cannot be
-    /// undone stays on record, and is reported.
+    /// Undoes incomplete changes, in this namespace and in others. A change that cannot be undone
+    /// remains on record, and is reported.
     fn repair(&self) -> Result<()> {
         let here = NetNs::current().and_then(|netns| netns.id()).map(|id| id.inode).ok();
         Journal::remove_parts(self.control.root())?;
@@ -187,23 +193,23 @@ impl Writer {
         Ok(())
     }
 
-    /// In the namespace of the calling thread.
+    /// Undoes the recorded changes of the calling thread's namespace.
     fn undo(&self, inode: u64, journal: &Journal) -> Result<()> {
         let folder = self.bpffs.join(format!("net-{inode}"));
         let mut outcome = Ok(());
         for step in journal.steps_here()? {
             let slot = self.at(folder.join(format!("{IF}{}", step.ifindex)));
             if !slot.is_trial_step(&step) {
-                // The first failure is reported, after the other interfaces were tried.
+                // The first error is returned, after all other interfaces were attempted.
                 outcome = outcome.and(slot.undo(&step));
             }
         }
         outcome
     }
 
-    /// Removes generations that no interface runs. The interfaces of this namespace and their
-    /// programs are listed; in other namespaces, the links show them. What a step on record needs
-    /// remains.
+    /// Removes generations that no interface runs. In this namespace, the kernel lists interfaces
+    /// and programs; in others, the pinned links show them. Generations that an incomplete change
+    /// needs remain.
     fn sweep(&self) -> Result<()> {
         for slot in self.slots()? {
             if !slot.is_on_record()? {
@@ -221,7 +227,7 @@ impl Writer {
             }
             let running = links.get(&ifindex).map_or(&[][..], Vec::as_slice);
             let mut wanted = slot.end_abandoned_trials(ifindex, running)?;
-            // An interface that was moved to another namespace is none of this one's links.
+            // The program of an interface that was moved to another namespace.
             wanted.extend(slot.attached()?);
             slot.sweep_but(&wanted)?;
         }
@@ -229,7 +235,7 @@ impl Writer {
         self.restore_offloads(NetNs::current()?.id()?)
     }
 
-    /// Removes locks of trials that failed or were killed before they had a generation.
+    /// Removes lock files of trials that failed, or were killed, before they had a generation.
     fn remove_stale_trials(&self) -> Result<()> {
         let mut known = Vec::new();
         for slot in self.slots()? {
@@ -240,7 +246,7 @@ impl Writer {
         })
     }
 
-    /// Switches on what is off for a program that runs no more.
+    /// Switches on offloads that are off for a program that no longer runs.
     fn restore_offloads(&self, netns: NetNsId) -> Result<()> {
         let records = offload::records(self.control.root(), netns.inode)?;
         if records.is_empty() {
@@ -269,32 +275,22 @@ impl std::ops::Deref for Writer {
     }
 }
 
-/// Names the rights that a process lacks which may not keep the state, and so may not attach.
+/// Adds the missing capabilities to the error of a process that may not change the state.
 fn with_rights(error: Error) -> Error {
-    let lacks = Caps::effective().map(Caps::missing).unwrap_or_default();
-    let lacks = NEEDED.iter().filter(|cap| lacks.contains(cap)).map(|cap| cap.name());
-    let lacks: Vec<_> = lacks.collect();
-    if !is_denied(&error) || lacks.is_empty() {
+    let all = Caps::effective().map(Caps::missing).unwrap_or_default();
+    let missing: Vec<_> = NEEDED.into_iter().filter(|cap| all.contains(cap)).collect();
+    if !is_denied(&error) || missing.is_empty() {
         return error;
     }
-    let lacks = lacks.join(", ");
-    let error = full(&error);
-    Error::NotPermitted(format!(
-        "{error}; this process lacks {lacks}: run it as root, or grant them and let root prepare \
-         a directory (`xway --state DIR state init --owner USER`)"
-    ))
+    Error::MissingCapabilities { missing, cause: Box::new(error) }
 }
 
-/// The error of a process that may not read the state: it must not be taken for an empty state.
+/// The error of a process that may not read the state, which differs from that of an empty state.
 fn unreadable(error: Error) -> Error {
     if !is_denied(&error) {
         return error;
     }
-    let error = full(&error);
-    Error::NotPermitted(format!(
-        "not permitted to see what runs: {error}; run it as root (CAP_DAC_READ_SEARCH), or as \
-         the owner of the state directory"
-    ))
+    Error::UnreadableState { cause: Box::new(error) }
 }
 
 fn is_denied(error: &Error) -> bool {
@@ -306,11 +302,11 @@ fn is_denied(error: &Error) -> bool {
     }
 }
 
-/// To mount the bpffs; to attach; to load; to be taken by the verifier as it is for root.
+/// Capabilities to mount the bpffs, to attach, to load, and to pass the verifier as root does.
 const NEEDED: [Cap; 4] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf, Cap::Perfmon];
 const OBJ_GET: &str = "bpf(OBJ_GET)";
 
-/// Folders in a folder, sorted; none when there is no such folder.
+/// Directories in a directory, sorted; empty if the directory does not exist.
 fn folders(path: &Path) -> Result<Vec<PathBuf>> {
     let shown = || format!("cannot read {}", path.display());
     let entries = match fs::read_dir(path) {
@@ -328,8 +324,8 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// `None` where nothing is pinned. A pin that cannot be opened is an error: what it holds may run,
-/// and must not be taken for absent and swept away.
+/// `None` if nothing is pinned. A pin that cannot be opened is an error: its object may be in use
+/// and must not be treated as absent, and so be removed.
 fn if_pinned<T>(opened: kernel::Result<T>) -> Result<Option<T>> {
     match opened {
         Err(kernel::Error::System(error)) if error.is(ENOENT) && error.call == OBJ_GET => Ok(None),
@@ -337,7 +333,7 @@ fn if_pinned<T>(opened: kernel::Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Removes a file or an empty folder; gone already is as good.
+/// Removes a file or an empty directory; it is not an error if it does not exist.
 fn remove(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> Result<()> {
     match how(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -347,10 +343,11 @@ fn remove(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> Result<()> {
     }
 }
 
-/// How an interface's folder is called, before its number.
+/// Name of an interface's directory, before the interface's number.
 const IF: &str = "if-";
 /// Name of the bpffs in the state directory.
 const BPFFS: &str = "bpf";
-/// The file that one writer at a time holds, and how long to wait for another one.
+/// Name of the writers' lock file.
 const LOCK: &str = "lock";
+/// Time to wait for another writer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);

@@ -1,11 +1,12 @@
-//! Offloads that were switched off for a program, and are to be on again when it is gone.
+//! Offloads that were switched off for a program, to be switched on when it is detached.
 //!
 //! ```text
 //! <state>/net-<namespace>-if-<ifindex>.offload    names of features, one a line
 //! ```
 //!
-//! Rule: a feature is written down before it is switched off. The next command that writes switches
-//! on what no program of ours needs any more, so nothing stays off for a command that was killed.
+//! Rule: a feature is recorded before it is switched off. The next process that changes the state
+//! switches on features that no program of the state directory needs off, so a process that was
+//! killed leaves none off.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ impl Offload {
         Self { root: root.to_owned(), name: format!("{interface}{SUFFIX}") }
     }
 
-    /// Switches features of an interface off, which are not in this record yet.
+    /// Records features of an interface and switches them off.
     pub fn switch_off(&self, interface: &str, features: &[String]) -> Result<()> {
         let mut names = self.names()?;
         names.extend(features.iter().cloned());
@@ -43,15 +44,15 @@ impl Offload {
         features.iter().try_for_each(|name| Ok(ethtool.set_feature(interface, name, false)?))
     }
 
-    /// Switches on what was switched off; without an interface, which may be gone, there is nothing
-    /// to switch.
+    /// Switches recorded features on and removes the record. `interface` is `None` if the interface
+    /// no longer exists.
     pub fn restore(&self, interface: Option<&str>) -> Result<()> {
         let names = self.names()?;
         if let (Some(interface), false) = (interface, names.is_empty()) {
             let ethtool = Ethtool::open()?;
             for name in &names {
                 ethtool.set_feature(interface, name, true).with_context(|| {
-                    format!("{name} of {interface} stays off: `ethtool -K {interface} {name} on`")
+                    format!("{name} of {interface} remains off: `ethtool -K {interface} {name} on`")
                 })?;
             }
         }
@@ -76,7 +77,7 @@ impl Offload {
     }
 }
 
-/// Records of one namespace: the interface's number and its record.
+/// Records of one namespace, each with the number of its interface.
 pub(super) fn records(root: &Path, namespace: u64) -> Result<Vec<(u32, Offload)>> {
     let prefix = format!("net-{namespace}-{}", super::IF);
     let names = root::find(root)?.map_or(Ok(Vec::new()), |dir| dir.names())?;

@@ -1,8 +1,8 @@
-//! The state directory itself: where it may be, and who may open what is in it.
+//! The state directory's location and permissions.
 //!
 //! Rule: no user other than root and the caller can change the directory or a directory above it,
-//! so its path stays the same directory. No other user can open a file in it: a lock that others
-//! can open, even for reading only, is a lock that others can hold.
+//! so its path always names the same directory. No other user can open a file in it: a lock file
+//! that others can open, even for reading, is a lock that others can hold.
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
@@ -87,8 +87,8 @@ pub fn remove(dir: &Dir, name: impl AsRef<OsStr>) -> Result<()> {
     }
 }
 
-/// A name that only this program gives. A directory with other names is someone's own, such as
-/// `/tmp`: its permissions are left alone.
+/// Whether only this program creates files of this name. A directory with other names has other
+/// uses, such as `/tmp`: its permissions are not changed.
 fn is_own(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     [super::LOCK, super::BPFFS, "lab"].contains(&&*name) || name.contains("net-")

@@ -1,26 +1,25 @@
-//! The place of one interface: its link and its generations.
+//! The slot of one interface: its link and its generations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kernel::{Attach, Known, Link, LinkInfo, Object, Program};
+use kernel::{Attach, Known, Link, LinkInfo, Program};
 use sys::net::Ifindex;
 
 use super::generation::{Generation, pin_name};
 use super::journal::Journal;
 use super::offload::Offload;
-use super::transaction::{Scope, Transaction};
 use super::{folders, if_pinned, remove};
 use crate::Control;
 use crate::error::{Context as _, Result};
 use crate::notice::Notice;
 
-/// A folder that need not exist.
+/// The pins of one interface, in a directory that need not exist.
 #[derive(Clone, Debug)]
 pub struct Slot {
     folder: PathBuf,
     control: Control,
-    /// Names of the namespace's and the interface's folders.
+    /// Names of the namespace's and the interface's directories.
     names: [String; 2],
 }
 
@@ -56,7 +55,7 @@ impl Slot {
         Ok(self.generations()?.iter().map(|one| self.trial(one.number())).collect())
     }
 
-    /// Changes of several steps in this interface's namespace.
+    /// The journal of this interface's namespace.
     pub(super) fn journal(&self) -> Journal {
         Journal::new(self.control.root(), &self.names[0])
     }
@@ -67,41 +66,30 @@ impl Slot {
         Ok(self.journal().steps()?.iter().any(|step| name(step) == self.names[1]))
     }
 
-    /// Offloads that are off for the program.
+    /// The record of offloads that are off for the program.
     pub fn offload(&self) -> Offload {
         Offload::new(self.control.root(), &self.names.join("-"))
     }
 
-    /// Attaches: a new generation beside the old one, then one atomic change of the link. Nothing
-    /// is kept before [`Transaction::commit`]; dropped, the old state is back.
-    pub fn change(
-        &self,
-        name: &str,
-        object: &Object,
-        attach: &Attach<'_>,
-        scope: Scope,
-    ) -> Result<Transaction> {
-        Transaction::make(self, &self.next(name)?, object, attach, (None, scope))
-    }
-
-    /// The folder of the next generation of this name.
+    /// The next generation of this name, which does not exist yet.
     pub(super) fn next(&self, name: &str) -> Result<Generation> {
         let number = self.generations()?.iter().map(Generation::number).max().unwrap_or(0) + 1;
         Ok(Generation::at(self.folder.join(format!("{}-{number}", pin_name(name)))))
     }
 
-    /// The generation in the folder of this name.
+    /// The generation in the directory of this name.
     pub(super) fn generation(&self, name: &str) -> Generation {
         Generation::at(self.folder.join(pin_name(name)))
     }
 
     pub(super) fn make_folder(&self) -> Result<()> {
         fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot make the folder {}", self.folder.display()))
+            .with_context(|| format!("cannot create the directory {}", self.folder.display()))
     }
 
-    /// Attaches by the pins of what runs there, which takes fewer rights than by its number. With
-    /// `puts_back`, the caller puts back a program of another mode if that fails.
+    /// Attaches a program. The running one is opened by its pin, which needs fewer rights than
+    /// opening it by id. With `puts_back`, the caller restores a program of another mode if that
+    /// fails.
     pub(super) fn attach(
         &self,
         attach: &Attach<'_>,
@@ -114,7 +102,7 @@ impl Slot {
         Ok(kernel::attach_knowing(attach, known)?)
     }
 
-    /// Takes exactly this program off.
+    /// Detaches exactly this program.
     pub fn take_off(&self, ifindex: Ifindex, program: u32, mode: kernel::Mode) -> Result<()> {
         let program = match self.program(program)? {
             Some(ours) => ours,
@@ -125,7 +113,7 @@ impl Slot {
         Ok(kernel::take_off(ifindex, mode, known)?)
     }
 
-    /// A program that is pinned here.
+    /// A program that is pinned in this slot.
     pub(super) fn program(&self, id: u32) -> Result<Option<Program>> {
         if let Some(ours) = self.generation_of(id)? {
             return ours.program();
@@ -134,13 +122,13 @@ impl Slot {
         Ok(replaced.filter(|one| one.id() == id))
     }
 
-    /// Where the program of another owner is pinned until the change that replaces it is complete.
+    /// Pin of another owner's program until the change that replaces it is complete.
     pub(super) fn replaced(&self) -> PathBuf {
         self.folder.join(REPLACED)
     }
 
-    /// Makes the link outlive this process. One that the kernel keeps by itself, without an
-    /// object, leaves no pin: that of an older link would say that nothing is attached.
+    /// Makes the attachment outlive this process. An attachment without a link object (netlink)
+    /// needs no pin; the pin of an older link is removed, since it would report no attachment.
     pub(super) fn keep(&self, mut link: Link) -> Result<()> {
         let id = link.info()?.map(|info| info.id);
         if id != self.link_info()?.map(|info| info.id) {
@@ -152,8 +140,8 @@ impl Slot {
         Ok(link.keep()?)
     }
 
-    /// Unpins a link that holds nothing. Where an exchange of modes failed, the old program was
-    /// put back without a link, and its generation must not be swept with this one's.
+    /// Removes the pin of a detached link. If an exchange of modes failed, the old program was
+    /// restored without a link, and its generation must not be removed with this link's.
     pub(super) fn forget_detached(&self) -> Result<()> {
         match self.link()? {
             Some(link) if link.ifindex()?.is_none() => {
@@ -163,22 +151,22 @@ impl Slot {
         }
     }
 
-    /// The pinned link, whether it is still attached or not.
+    /// The pinned link, attached or not.
     pub fn link(&self) -> Result<Option<Link>> {
         if_pinned(Link::from_pin(&self.link_path()))
     }
 
-    /// The program of the pinned link, as long as it is attached, wherever its interface is now.
+    /// The program of the pinned link while it is attached, in whatever namespace its interface is.
     pub fn attached(&self) -> Result<Option<u32>> {
         let Some(link) = self.link()? else { return Ok(None) };
         let info = link.ifindex()?.map_or(Ok(None), |_| link.info())?;
         Ok(info.map(|info| info.prog_id))
     }
 
-    /// The generation that this program belongs to.
+    /// The generation of this program; `None` if it has none in this slot.
     ///
     /// # Errors
-    /// A pin cannot be opened: that does not mean that it is not there.
+    /// A pin cannot be opened, so the program may have a generation.
     pub fn generation_of(&self, program_id: u32) -> Result<Option<Generation>> {
         for one in self.generations()? {
             if one.program()?.is_some_and(|it| it.id() == program_id) {
@@ -188,8 +176,9 @@ impl Slot {
         Ok(None)
     }
 
-    /// Removes what the pinned link does not run. Without a link (attached by netlink, or nothing)
-    /// only incomplete generations are known to be left over: `sweep_but` knows more.
+    /// Removes generations that the pinned link does not run. Without a link (attached by netlink,
+    /// or not at all), only incomplete generations are known to be left over; `sweep_but`
+    /// removes more.
     pub fn sweep(&self) -> Result<()> {
         match self.link()? {
             Some(link) if link.ifindex()?.is_some() => {
@@ -200,8 +189,8 @@ impl Slot {
         }
     }
 
-    /// Removes all generations but those of the programs that the interface runs, and those that
-    /// are to run when a trial is over.
+    /// Removes all generations except those of the running programs, and those that run again after
+    /// a trial.
     pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
         let mut wanted = Vec::new();
         for id in running {
@@ -211,7 +200,7 @@ impl Slot {
         self.keep_where(|one| Ok(one.program()?.is_some_and(|it| wanted.contains(&it.id()))))
     }
 
-    /// A program, and those below it that are to run again when a trial is over.
+    /// A program, and those that run again when it, and each of them, ends as a trial.
     fn below(&self, program: u32) -> Result<Vec<u32>> {
         let mut all = vec![program];
         let mut last = program;
@@ -224,7 +213,7 @@ impl Slot {
         Ok(all)
     }
 
-    /// Removes every pin. What nothing else holds is detached by that.
+    /// Removes every pin. A link without other references is detached by this.
     pub fn clear(&self) -> Result<()> {
         remove(&self.link_path(), |path| fs::remove_file(path))?;
         self.keep_only(None)
@@ -234,7 +223,7 @@ impl Slot {
         self.sweep_but(program_id.as_slice())
     }
 
-    /// Removes nothing before it is known of each generation whether it is wanted.
+    /// Removes unwanted generations, after all of them were examined without an error.
     fn keep_where(&self, wanted: impl Fn(&Generation) -> Result<bool>) -> Result<()> {
         let mut unwanted = Vec::new();
         for one in self.generations()? {
@@ -252,8 +241,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Removes folders without pins: this one, and that of the namespace. Those with pins stay
-    /// because the kernel removes none that is not empty.
+    /// Removes the interface's and the namespace's directories if they are empty.
     pub(super) fn prune(&self) {
         let _in_use = fs::remove_dir(&self.folder);
         let _in_use = self.folder.parent().map(fs::remove_dir);
@@ -273,6 +261,6 @@ impl Slot {
 }
 
 const LINK: &str = "link";
-/// How the name of a trial's lock ends.
+/// Suffix of the name of a trial's lock.
 pub(super) const TRIAL: &str = ".trial";
 const REPLACED: &str = "replaced";

@@ -1,9 +1,9 @@
 //! `Transaction`: a program that is attached but not yet kept. Dropping it restores the program
 //! that ran before.
 //!
-//! Rule: one program in place of another in the same mode is one atomic step of the kernel. Native
-//! and generic mode exclude each other, and several interfaces are changed one after the other:
-//! these changes are on record (`journal`) from before their first step until they are complete.
+//! Rule: the kernel replaces a program with another of the same mode in one atomic step. Native and
+//! generic mode exclude each other, and several interfaces are changed one after the other: these
+//! changes are on record (`journal`) from before their first step until they are complete.
 
 use std::fs;
 
@@ -14,10 +14,10 @@ use sys::net::{Ifindex, Netlink};
 use super::generation::Generation;
 use super::journal::{Running, Step};
 use super::{Slot, remove};
-use crate::error::{Context as _, Error, Result};
+use crate::error::{Context as _, Malformed, Result};
 use crate::notice::Notice;
 
-/// How many interfaces a change is about.
+/// Number of interfaces that a change affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     #[default]
@@ -35,12 +35,28 @@ pub struct Transaction {
     program: u32,
     link: Option<Link>,
     generation: Option<Generation>,
-    /// What is on record.
+    /// The recorded step, if the change has more than one.
     step: Option<Step>,
 }
 
+impl Slot {
+    /// Attaches a program: creates a new generation beside the old one, then updates the link
+    /// atomically. Nothing is kept before [`Transaction::commit`]; dropping the transaction
+    /// restores the old state.
+    pub fn change(
+        &self,
+        name: &str,
+        object: &Object,
+        attach: &Attach<'_>,
+        scope: Scope,
+    ) -> Result<Transaction> {
+        Transaction::make(self, &self.next(name)?, object, attach, (None, scope))
+    }
+}
+
 impl Transaction {
-    /// Attaches the program of a new generation; with `before` for a trial upon that program.
+    /// Attaches the program of a new generation; with `before` as a trial, after which that program
+    /// runs again.
     pub(super) fn make(
         slot: &Slot,
         next: &Generation,
@@ -90,12 +106,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Keeps the new program and lets the old generation go.
+    /// Keeps the new program and removes the old generation.
     pub fn commit(self) -> Result<()> {
         Self::commit_all(vec![self])
     }
 
-    /// Commits changes of interfaces of one namespace: all, or where one fails, none.
+    /// Commits changes of interfaces of one namespace: all of them, or none if one fails.
     pub fn commit_all(mut transactions: Vec<Self>) -> Result<()> {
         for one in &mut transactions {
             if let Some(link) = one.link.take() {
@@ -105,13 +121,13 @@ impl Transaction {
         if let Some(first) = transactions.first() {
             let all: Vec<_> = transactions.iter().map(|one| one.ifindex).collect();
             let ended = first.slot.journal().end(&all);
-            // A change of one step was complete when its link was kept. What another one left on
-            // record does not describe what runs now, and the next writer removes it.
+            // A change of one step was complete when its link was kept. A record of an earlier
+            // change does not describe the running program, and the next writer removes it.
             if transactions.iter().any(|one| one.step.is_some()) {
                 ended?;
             }
         }
-        // From here on nothing is put back, whatever fails.
+        // From here on, errors do not restore the previous programs.
         let kept = transactions.iter_mut().map(|one| {
             one.step = None;
             one.generation = None;
@@ -122,16 +138,16 @@ impl Transaction {
         swept.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Whether the interface runs the new program; assumed where the kernel does not answer.
+    /// Whether the interface runs the new program; `true` if the kernel cannot be queried.
     fn still_runs(&self) -> bool {
         let running = programs(self.ifindex).map(Option::unwrap_or_default);
         running.map_or(true, |all| all.iter().any(|one| one.program == self.program))
     }
 
-    /// Leaves everything as it is now.
+    /// Ends the transaction without restoring the previous program.
     pub(super) fn leave(mut self) {
         if let Some(link) = self.link.take() {
-            // Nothing but a link of this process's own is refused, and this one was there before.
+            // Keeping fails only for links that this process created, and this one existed before.
             let _ = link.keep();
         }
         if self.step.take().is_some() {
@@ -142,9 +158,9 @@ impl Transaction {
 }
 
 impl Drop for Transaction {
-    /// The link's guard puts back what ran before; then no interface runs the new generation.
-    /// Errors have nowhere to go: a step that stays on record is repeated by the next writer, which
-    /// also sweeps what stays pinned. Where the kernel refused to put the old program back, the new
+    /// The link's guard restores the previous program; then no interface runs the new generation.
+    /// Errors cannot be reported here: the next writer repeats a step that remains on record, and
+    /// removes pins that are left. If the kernel refused to restore the old program, the new
     /// generation still runs and keeps its pins: without them neither program could be found again.
     fn drop(&mut self) {
         drop(self.link.take());
@@ -163,11 +179,11 @@ impl Drop for Transaction {
 }
 
 impl Slot {
-    /// Puts back what ran before a change that is not complete, and takes it off the record. If the
-    /// old program is refused now, the new one runs.
+    /// Restores the program that ran before an incomplete change, and removes the record. If the
+    /// kernel refuses the old program, the new one runs.
     ///
     /// # Errors
-    /// Neither could be attached: the step stays on record.
+    /// Neither could be attached: the step remains on record.
     pub(super) fn undo(&self, step: &Step) -> Result<()> {
         let ifindex = Ifindex(step.ifindex);
         if let Some(running) = programs(ifindex)? {
@@ -199,9 +215,10 @@ impl Slot {
         }
     }
 
-    /// Attaches the old program as it was: a generation of ours with a link, that of another owner
-    /// without, so that this owner can replace it.
+    /// Attaches the old program as before: with a link if it has a generation in this slot, without
+    /// one if it belongs to another owner, so that this owner can replace it.
     fn put_back(&self, ifindex: Ifindex, old: Running, new: Option<Running>) -> Result<()> {
+        let unpinned = || Malformed::Unpinned { program: old.program.to_string() };
         let program = self.program(old.program)?.ok_or_else(unpinned)?;
         if self.generation_of(old.program)?.is_some() {
             let (mode, replace) = (old.mode, Replace::Yes);
@@ -217,6 +234,7 @@ impl Slot {
 
     fn finish(&self, ifindex: Ifindex, step: &Step) -> Result<()> {
         let generation = self.generation(&step.generation);
+        let unpinned = || Malformed::Unpinned { program: step.generation.clone() };
         let program = generation.program()?.ok_or_else(unpinned)?;
         let running = programs(ifindex)?.unwrap_or_default();
         if running.contains(&step.new) {
@@ -230,14 +248,14 @@ impl Slot {
     }
 }
 
-/// What the new program replaces: the program in its mode, else in any.
+/// The program that the new one replaces: that of the same mode, or else of another mode.
 fn running(attach: &Attach<'_>) -> Result<Option<Running>> {
     let all = programs(attach.ifindex)?.unwrap_or_default();
     let same = all.iter().find(|one| one.mode == attach.mode).copied();
     Ok(same.or_else(|| all.first().copied()))
 }
 
-/// `None` without such an interface.
+/// Programs of an interface; `None` if it does not exist.
 fn programs(ifindex: Ifindex) -> Result<Option<Vec<Running>>> {
     let link = match Netlink::open()?.link_by_index(ifindex) {
         Err(error) if error.is(ENODEV) => return Ok(None),
@@ -245,8 +263,4 @@ fn programs(ifindex: Ifindex) -> Result<Option<Vec<Running>>> {
     };
     let running = |(mode, program): (Mode, u32)| Running { program, mode };
     Ok(Some(link.xdp.programs().map(running).collect()))
-}
-
-fn unpinned() -> Error {
-    Error::Malformed("it is no longer pinned".to_owned())
 }

@@ -1,8 +1,9 @@
-//! A trial: for a time a program runs in the place of another one, which stays kept beside it.
+//! A trial: a program temporarily replaces another one, which remains pinned beside it.
 //!
-//! Rule: who tries holds a lock of the trial's own and not the writers': others may change what
-//! runs meanwhile, and then nothing is put back. Who is killed lets go of that lock, so the next
-//! that writes or looks knows, and puts back what ran before. A trial may run upon another one.
+//! Rule: the process that runs a trial holds a lock of this trial and not the writers' lock. Other
+//! processes may change the program meanwhile; then the trial restores nothing. If the process is
+//! killed, its lock is released, so the next process that reads or changes the state restores the
+//! previous program. A trial may run above another trial.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -13,8 +14,8 @@ use sys::net::{Ifindex, Netlink};
 use super::{Generation, Scope, Slot, Transaction, Writer, root};
 use crate::error::{Context as _, Result};
 
-/// A trial that runs. Dropping it restores the program that ran before, unless another process has
-/// changed it meanwhile. The holder of the writers' lock must release it first.
+/// A running trial. Dropping it restores the previous program, unless another process changed the
+/// program meanwhile. A holder of the writers' lock must release the lock first.
 #[derive(Debug)]
 pub struct Trial {
     slot: Slot,
@@ -27,8 +28,8 @@ pub struct Trial {
 }
 
 impl Slot {
-    /// Attaches as [`Slot::change`] does, upon `before`, which runs now; where nothing runs, the
-    /// program goes with its maker.
+    /// Attaches a program as [`Slot::change`] does, above the running program `before`. Without a
+    /// running program, the new one ends with this process.
     pub fn try_out(
         &self,
         name: &str,
@@ -50,8 +51,8 @@ impl Slot {
         })
     }
 
-    /// Puts back what ran before trials whose makers were killed. Answers what runs then, given
-    /// what runs now; what cannot be put back stays.
+    /// Restores the programs that ran before trials whose processes were killed. Returns the
+    /// programs that run afterwards; a trial whose predecessor cannot be restored continues.
     pub(super) fn end_abandoned_trials(
         &self,
         ifindex: Ifindex,
@@ -71,7 +72,7 @@ impl Slot {
         Ok(now)
     }
 
-    /// The program that should run, if this one is a trial's and no process waits for its end.
+    /// The program to restore if this one belongs to a trial whose process was killed.
     pub(super) fn before_abandoned(&self, program: u32) -> Result<Option<Program>> {
         let abandoned = self.generation_of(program)?.filter(|one| !self.is_tried(one));
         let Some(before) = abandoned.map_or(Ok(None), |one| one.before())? else {
@@ -105,20 +106,21 @@ fn is_held(lock: &File) -> bool {
 }
 
 impl Trial {
-    /// Whether it still decides; it does not on an interface that is gone.
+    /// Whether the trial's program still runs; `false` if the interface no longer exists.
     pub fn runs(&self) -> Result<bool> {
         let link = Netlink::open()?.link_by_index(self.ifindex);
         Ok(link.is_ok_and(|link| link.xdp.programs().any(|(_, id)| id == self.program)))
     }
 
+    /// Id of the trial's program.
     pub fn program(&self) -> u32 {
         self.program
     }
 }
 
 impl Drop for Trial {
-    /// Errors have nowhere to go: what is left is put back by the next writer. One in whose place
-    /// another trial runs is left for that one's end.
+    /// Errors cannot be reported here: the next writer restores the previous program. If another
+    /// trial runs above this one, the end of that trial does so.
     fn drop(&mut self) {
         let Some(change) = self.change.take() else { return };
         let Ok(writer) = Writer::open(self.slot.control()) else { return change.leave() };

@@ -12,20 +12,26 @@ use crate::row;
 use crate::run::Measured;
 use crate::samples::{CONFIDENCE, Interval, SEED, Samples, Stats};
 
+/// One row in two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
+    /// Name of the row.
     pub row: String,
+    /// Unit of its values.
     pub unit: String,
+    /// Statistics of the earlier run.
     pub a: Stats,
+    /// Statistics of the later run.
     pub b: Stats,
     /// The later median over the earlier; `None` where that is zero.
     pub ratio: Option<f64>,
     /// Where it probably lies.
     pub interval: Option<Interval>,
+    /// Whether the row became faster or slower.
     pub verdict: Verdict,
 }
 
-/// Of the later run.
+/// How the later run compares with the earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

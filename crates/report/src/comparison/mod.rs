@@ -1,10 +1,10 @@
 //! Two runs of the same scenarios beside each other: what became faster, what slower, and
 //! whether the pictures are the same.
 //!
-//! Rule: two rows differ only where the interval of their quotient, of both runs' rounds drawn
-//! anew, does not hold 1; rounds of different runs are no pairs. Ratios inside of a run say more
-//! than speeds, because a machine's speed drifts, so they are compared too. Not here: reading
-//! the runs (the binary).
+//! Rule: two rows differ only where the interval of their quotient, of both runs' resampled rounds,
+//! does not include 1; rounds of different runs are not pairs. Ratios within a run are more
+//! reliable than speeds, because a machine's speed drifts, so they are compared too. Not here:
+//! reading the runs (the binary).
 
 mod change;
 mod picture;
@@ -21,29 +21,35 @@ use crate::{Host, Run};
 /// Run `b` after run `a`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
+    /// Scenarios that both runs have.
     pub scenarios: Vec<Compared>,
     /// Scenarios of one run only.
     pub only_a: Vec<String>,
+    /// Scenarios that only the later run has.
     pub only_b: Vec<String>,
-    /// What keeps this from saying much: other machines, noise, a run cut off.
+    /// Reasons for doubt: other machines, noise, an interrupted run.
     pub doubts: Vec<String>,
 }
 
 /// One scenario of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
+    /// Name of the scenario.
     pub scenario: String,
+    /// Rows that both runs have.
     pub rows: Vec<Change>,
     /// The ratios that the scenario asks for, and the greatest of each figure.
     pub ratios: Vec<RatioChange>,
+    /// Figures that both runs have.
     pub figures: Vec<Picture>,
-    /// The ratio that changed most, of those and of any two things in one figure.
+    /// The ratio that changed most, of those and of any two series in one figure.
     pub greatest: Option<RatioChange>,
-    /// Whether every figure has its bars in the same order, but for those that neither run tells
-    /// apart.
+    /// Whether every figure has its bars in the same order, except for bars that neither run
+    /// distinguishes.
     pub same_order: bool,
     /// Rows of one run only.
     pub only_a: Vec<String>,
+    /// Rows that only the later run has.
     pub only_b: Vec<String>,
 }
 
@@ -110,7 +116,7 @@ fn doubts(a: &Run, b: &Run) -> Vec<String> {
     };
     let machines = (!machines.is_empty()).then(|| {
         let differ = machines.join(", ");
-        format!("The hosts differ ({differ}), so only the ratios inside of each run say anything.")
+        format!("The hosts differ ({differ}), so only the ratios within each run are meaningful.")
     });
     let noise = [("first", a), ("second", b)].into_iter().flat_map(|(which, run)| {
         let cut = run.scenarios.iter().filter_map(move |measured| {
@@ -220,7 +226,7 @@ mod tests {
             let scaled = |values: [f64; 5], by: f64| values.map(|value| value * by);
             [("a", "pps", scaled(one, a)), ("b", "pps", scaled(other, b))]
         };
-        let neither = "drop: the same order, but for a and b, which neither run tells apart; \
+        let neither = "drop: the same order, except for a and b, which neither run distinguishes; \
                        the ratio that changed most is a / b, by -4.0 %.";
         for (before, after, is_same, want) in [
             (near(1.0, 0.99), near(0.97, 1.0), true, neither),
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_has_and_what_casts_doubt_is_told() {
+    fn rows_of_one_run_and_doubts_are_reported() {
         let mut a = run("drop", &[("a", "pps", STEADY), ("old", "pps", STEADY)]);
         let mut b = run("drop", &[("a", "pps", STEADY), ("new", "pps", STEADY)]);
         assert_eq!(a.compare(&b).doubts, Vec::<String>::new());

@@ -1,8 +1,7 @@
-//! Whether a figure of two runs is the same picture: the order of what it compares, and how many
-//! times one thing is another.
+//! Whether a figure of two runs shows the same: the order of its series, and their ratios.
 //!
-//! Rule: only things of one group are compared: the bars of a figure, the curves at one place.
-//! Shares in per cent have no ratios. Two that neither run tells apart have no order to change.
+//! Rule: only series of one group are compared: the bars of a figure, the curves at one place.
+//! Shares in percent have no ratios. Two that neither run distinguishes have no order.
 
 use serde::Serialize;
 
@@ -14,10 +13,11 @@ use crate::run::Measured;
 /// One figure of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Picture {
+    /// Name of the figure.
     pub figure: String,
-    /// Of all ratios of two things in one group, the one that changed most.
+    /// The ratio of two series in one group that changed most.
     pub greatest: Option<RatioChange>,
-    /// Pairs of rows that changed their order, and at least one run tells them apart.
+    /// Pairs of rows that changed their order, and that at least one run distinguishes.
     pub swapped: Vec<(String, String)>,
     /// Pairs that changed it, but in both runs the interval of their ratio holds 1.
     pub close: Vec<(String, String)>,
@@ -26,9 +26,13 @@ pub struct Picture {
 /// How many times row `a` was row `b`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RatioChange {
+    /// Name of the numerator's row.
     pub a: String,
+    /// Name of the denominator's row.
     pub b: String,
+    /// Ratio in the earlier run.
     pub before: f64,
+    /// Ratio in the later run.
     pub after: f64,
     /// `after` over `before`, less 1: 0.1 when it grew by a tenth.
     pub change: f64,
@@ -47,7 +51,7 @@ impl RatioChange {
     }
 }
 
-/// The ratios that both were asked for.
+/// The ratios that both runs contain.
 pub(super) fn ratios(a: &Report, b: &Report) -> Vec<RatioChange> {
     let both = a.ratios.iter().filter_map(|ratio| {
         let same = b.ratios.iter().find(|other| (&other.a, &other.b) == (&ratio.a, &ratio.b))?;

@@ -52,7 +52,7 @@ impl Compared {
             ([], close) => {
                 let pairs = close.iter().map(|(a, b)| format!("{a} and {b}")).collect::<Vec<_>>();
                 let pairs = pairs.join(", ");
-                format!("the same order, but for {pairs}, which neither run tells apart")
+                format!("the same order, except for {pairs}, which neither run distinguishes")
             }
             ([(a, b)], _) => format!("another order ({a}, {b})"),
             ([(a, b), rest @ ..], _) => {

@@ -16,7 +16,7 @@ pub(super) struct Axis {
 /// Beyond this magnitude a value counts as no number.
 pub(super) const LIMIT: f64 = 1e24;
 
-/// Ticks on an axis at most, whatever was asked for.
+/// Maximum number of ticks on an axis, whatever is requested.
 const TICKS_MAX: usize = 16;
 
 /// Whether a figure can show `value`.
@@ -46,12 +46,13 @@ impl Axis {
         Axis { low, high, step, scale: Scale::of(low.abs().max(high.abs()), unit) }
     }
 
-    /// Without ticks between whole numbers, as for counted things.
+    /// Without ticks between whole numbers, for counts.
     pub fn in_whole_steps(mut self) -> Axis {
         self.step = self.step.max(1.0);
         self
     }
 
+    /// The upper end of the axis.
     pub fn high(&self) -> f64 {
         self.high
     }

@@ -1,8 +1,8 @@
-//! A bar for each of several things: who is faster, and by how much.
+//! A bar for each of several rows: which is faster, and by how much.
 //!
-//! Rule: names stand above their bars and values at the right edge, so nothing is rotated,
-//! cut or overlaid, however narrow the screen. Ours sets the scale; a published bar that is
-//! longer is cut at the edge and says so.
+//! Rule: names are above their bars and values at the right edge, so nothing is rotated, cut or
+//! overlaid, however narrow the screen. Measured values set the scale; a published bar that is
+//! longer is cut at the edge and marked.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, Svg, clip, letters, wrap};
@@ -26,7 +26,7 @@ pub struct Bars {
 #[derive(Debug, Clone)]
 struct Bar {
     name: String,
-    /// Of its footnotes.
+    /// Signs of its footnotes.
     signs: String,
     stats: Option<Stats>,
     kind: Kind,
@@ -53,16 +53,19 @@ impl Bars {
         }
     }
 
+    /// Sets the heading.
     pub fn title(&mut self, title: impl Into<String>) -> &mut Bars {
         self.title = title.into();
         self
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(&mut self, subtitle: impl Into<String>) -> &mut Bars {
         self.subtitle = subtitle.into();
         self
     }
 
+    /// Unit of the values.
     pub fn unit(&self) -> &str {
         &self.unit
     }
@@ -77,17 +80,17 @@ impl Bars {
         self.push(name, Some(stats), Kind::Bound)
     }
 
-    /// A place that says "not measured".
+    /// Adds a row without a bar, labeled "not measured".
     pub fn missing(&mut self, name: &str) -> &mut Bars {
         self.push(name, None, Kind::Ours)
     }
 
-    /// A place that says "not here", and why.
+    /// Adds a row without a bar, labeled "not here" with the reason.
     pub fn absent(&mut self, name: &str, reason: &str) -> &mut Bars {
         self.push(name, None, Kind::Absent(reason.into()))
     }
 
-    /// A published value, drawn lighter; `source` says where it was published and on what.
+    /// Adds a published value, drawn lighter; `source` names publication and hardware.
     pub fn reference(&mut self, name: &str, value: f64, source: &str) -> &mut Bars {
         if !self.sources.iter().any(|known| known == source) {
             self.sources.push(source.into());
@@ -103,6 +106,7 @@ impl Bars {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let top = heading(&mut canvas, &self.title, &self.subtitle);
@@ -255,5 +259,5 @@ impl Bar {
 const BAR: f64 = 20.0;
 /// How long a published bar may be beside the longest of ours.
 const REACH: f64 = 1.5;
-/// Of the text that says why something is absent.
+/// Maximum number of lines of the reason for an absent row.
 const REASON_LINES: usize = 2;

@@ -16,6 +16,7 @@ use crate::escape;
 pub struct Svg(String);
 
 impl Svg {
+    /// The markup of the figure.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -42,17 +43,23 @@ pub(super) enum Anchor {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
+    /// Left edge.
     pub x: f64,
+    /// Upper edge.
     pub y: f64,
+    /// Width of the area.
     pub width: f64,
+    /// Height of the area.
     pub height: f64,
 }
 
 impl Area {
+    /// Right edge.
     pub fn right(&self) -> f64 {
         self.x + self.width
     }
 
+    /// Lower edge.
     pub fn bottom(&self) -> f64 {
         self.y + self.height
     }

@@ -1,7 +1,7 @@
-//! Values over time: panels below each other on one time axis, with named phases behind them.
+//! Values over time: panels below each other on one time axis, with named phases in the background.
 //!
-//! Rule: things of different units get panels of their own, never a second y axis. Phases are
-//! told by name and by shade; a gap in the values is a gap in the line.
+//! Rule: values of different units get their own panels, never a second y axis. Phases differ by
+//! name and by shade; a gap in the values is a gap in the line.
 
 use super::axis::{Axis, is_plottable};
 use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, Svg, letters, wrap};
@@ -22,13 +22,17 @@ pub struct Chart {
 /// A named stretch of the x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
+    /// Name above the phase.
     pub name: String,
+    /// Time at which the phase begins.
     pub start: f64,
+    /// Time at which the phase ends.
     pub end: f64,
+    /// Shade of the background.
     pub tone: Tone,
 }
 
-/// What a phase's shade says.
+/// The shade of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     #[default]
@@ -68,7 +72,7 @@ impl Panel {
         Panel { title, unit, series: Vec::new(), notes: Vec::new() }
     }
 
-    /// A line through `points` (x, y); a point that is no number breaks it.
+    /// Adds a line through `points` (x, y); a point that is not a number interrupts it.
     pub fn line(self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Panel {
         self.with(name, colour, Style::Line, points)
     }
@@ -78,7 +82,7 @@ impl Panel {
         self.with(name, colour, Style::Area, points)
     }
 
-    /// Values that were not measured here, dashed and grey; say so in the name.
+    /// Adds values that were not measured here, dashed and gray; their name should state it.
     pub fn reference(self, name: &str, points: Vec<(f64, f64)>) -> Panel {
         self.with(name, theme::GREY, Style::Dashed, points)
     }
@@ -129,7 +133,7 @@ impl Series {
                 let (first, last) = (points[0].0, points[points.len() - 1].0);
                 let floor = [(last, plot.y(0.0)), (first, plot.y(0.0))];
                 let outline = [points.as_slice(), &floor].concat();
-                // What lies below is hidden first, or two areas would mix to a third colour.
+                // What lies below is hidden first, or two areas would mix to a third color.
                 canvas.path("under", &outline, true);
                 canvas.path(&format!("{colour} area"), &outline, true);
             }
@@ -145,12 +149,13 @@ impl Chart {
         Chart { title, unit, subtitle: String::new(), phases: Vec::new(), panels: Vec::new() }
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(mut self, subtitle: impl Into<String>) -> Chart {
         self.subtitle = subtitle.into();
         self
     }
 
-    /// Phases whose ends are no numbers, or in the wrong order, are left out.
+    /// Adds a phase. One whose ends are not numbers, or in the wrong order, is left out.
     pub fn phase(mut self, phase: Phase) -> Chart {
         let is_drawable = is_plottable(phase.start) && is_plottable(phase.end);
         if is_drawable && phase.start < phase.end {
@@ -165,6 +170,7 @@ impl Chart {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let x = self.x_axis();

@@ -1,6 +1,6 @@
 //! Values along something that was varied: the load, the number of cores, of destinations.
 //!
-//! Rule: a curve is told by its colour and by the shape of its points, published ones by dashes;
+//! Rule: curves differ by color and by the shape of their points, published ones by dashes;
 //! a place where nothing was measured is a gap in the line.
 
 use super::axis::{Axis, is_plottable};
@@ -44,7 +44,7 @@ pub struct Point {
 #[derive(Debug, Clone)]
 struct Curve {
     name: String,
-    /// Of the footnotes of its points.
+    /// Signs of the footnotes of its points.
     signs: String,
     points: Vec<Point>,
 }
@@ -65,6 +65,7 @@ impl Curves {
         }
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(&mut self, subtitle: impl Into<String>) -> &mut Curves {
         self.subtitle = subtitle.into();
         self
@@ -87,9 +88,9 @@ impl Curves {
         self
     }
 
-    /// A published line (x, y), dashed, in the colour of the curve of the same name. `source`
-    /// says where it was published and on what. What lies beyond the places of ours, or far above
-    /// them, is not drawn.
+    /// Adds a published line (x, y), dashed, in the color of the curve of the same name. `source`
+    /// names publication and hardware. Points outside the range of measured places, or far above
+    /// them, are not drawn.
     pub fn reference(&mut self, name: &str, points: Vec<(f64, f64)>, source: &str) -> &mut Curves {
         if !self.sources.iter().any(|known| known == source) {
             self.sources.push(source.into());
@@ -104,6 +105,7 @@ impl Curves {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let mut y = heading(&mut canvas, &self.title, &self.subtitle);
@@ -287,7 +289,7 @@ impl Plot {
         for (value, label) in ticks {
             let (x, half) = (self.x(value), SMALL_LETTER * label.chars().count() as f64 / 2.0);
             canvas.path("base", &[(x, y), (x, y + 5.0)], false);
-            // Of labels that would touch, the first stays.
+            // Of labels that would touch, the first is kept.
             if x - half >= free {
                 canvas.text("small soft", (x.min(RIGHT - half), y + 24.0), Anchor::Middle, &label);
                 free = x + half + SMALL_LETTER;

@@ -21,6 +21,7 @@ impl Footnotes {
         raised(at + 1)
     }
 
+    /// Draws the footnotes from `y` on; returns the position below them.
     pub fn draw(&self, canvas: &mut Canvas, y: f64) -> f64 {
         let numbered = self.texts.iter().enumerate();
         numbered

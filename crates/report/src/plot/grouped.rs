@@ -1,6 +1,6 @@
-//! Bars in groups: the same few things under several conditions, such as 1 to 6 cores.
+//! Bars in groups: the same series under several conditions, such as 1 to 6 cores.
 //!
-//! Rule: a series keeps its colour and its place in every group; a group has one value, or a
+//! Rule: a series keeps its color and its place in every group; a group has one value, or a
 //! gap, for each series.
 
 use super::axis::Axis;
@@ -28,6 +28,7 @@ struct Series {
 }
 
 impl Grouped {
+    /// A figure without series.
     pub fn new(title: impl Into<String>, unit: impl Into<String>) -> Grouped {
         Grouped {
             title: title.into(),
@@ -39,6 +40,7 @@ impl Grouped {
         }
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(&mut self, subtitle: impl Into<String>) -> &mut Grouped {
         self.subtitle = subtitle.into();
         self
@@ -50,7 +52,7 @@ impl Grouped {
         self
     }
 
-    /// A published series, drawn lighter; `source` says where it was published and on what.
+    /// Adds a published series, drawn lighter; `source` names publication and hardware.
     pub fn reference(&mut self, name: &str, source: &str) -> &mut Grouped {
         if !self.sources.iter().any(|known| known == source) {
             self.sources.push(source.into());
@@ -59,7 +61,7 @@ impl Grouped {
         self
     }
 
-    /// One value for each series; `None` says "not measured".
+    /// Adds a group with one value per series; `None` is labeled "not measured".
     ///
     /// # Panics
     /// When the number of values is not the number of series.
@@ -74,6 +76,7 @@ impl Grouped {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let top = heading(&mut canvas, &self.title, &self.subtitle);

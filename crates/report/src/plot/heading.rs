@@ -9,7 +9,9 @@ use super::theme::{self, LETTER, LINE, SMALL_LETTER, TITLE_LETTER};
 /// One entry of a legend.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
+    /// The sample of color and shape.
     pub swatch: Swatch,
+    /// Name of the series.
     pub name: String,
 }
 
@@ -43,7 +45,7 @@ pub(super) fn note(canvas: &mut Canvas, mut y: f64, words: &str) -> f64 {
     y
 }
 
-/// Swatches and names in as many lines as they need.
+/// Draws swatches and names, wrapped to the width.
 pub(super) fn legend(canvas: &mut Canvas, y: f64, keys: &[Key]) -> f64 {
     let (mut x, mut top) = (LEFT, y);
     for Key { swatch, name } in keys {

@@ -1,6 +1,6 @@
-//! The shapes by which curves are told apart where colours are not.
+//! The shapes that distinguish curves where colors do not.
 //!
-//! Rule: all shapes look equally large, and there is one more of them than colours, so that no
+//! Rule: all shapes look equally large, and there is one more of them than colors, so that no
 //! two of the first thirty curves look alike.
 
 use super::canvas::{Area, Canvas};

@@ -7,6 +7,7 @@ use super::axis::is_plottable;
 
 #[derive(Debug, Clone)]
 pub(super) struct Published {
+    /// Name of the published series.
     pub name: String,
     points: Vec<(f64, f64)>,
 }
@@ -20,6 +21,7 @@ impl Published {
         Published { name: name.into(), points }
     }
 
+    /// Places and values of the series.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }

@@ -1,12 +1,12 @@
-//! Colours and letters of every figure, as one style sheet.
+//! Colors and letters of every figure, as one style sheet.
 //!
-//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it.
-//! Hues are told apart by all common kinds of colour blindness (blue, vermilion, green, gold,
-//! purple, grey), and each has a lighter twin for dark backgrounds.
+//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it. Hues
+//! differ for all common kinds of color blindness (blue, vermilion, green, gold, purple, gray), and
+//! each has a lighter twin for dark backgrounds.
 
-/// The number of series colours; further series start over.
+/// The number of series colors; further series start over.
 pub(super) const COLOURS: usize = 5;
-/// The colour of references: what was not measured by us.
+/// The color of references: what was not measured by us.
 pub(super) const GREY: usize = 5;
 
 /// Height of one line of text, and how wide a letter gets on a phone, by class of text.
@@ -16,7 +16,7 @@ pub(super) const LETTER: f64 = 12.2;
 pub(super) const TITLE_LETTER: f64 = 14.0;
 pub(super) const SMALL_LETTER: f64 = 9.8;
 
-/// The class of a series' colour.
+/// The class of a series' color.
 pub(super) fn colour(series: usize) -> String {
     let index = if series == GREY { GREY } else { series % COLOURS };
     format!("s{index}")

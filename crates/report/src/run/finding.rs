@@ -1,7 +1,7 @@
 //! What a figure shows, in one sentence.
 //!
-//! Rule: who is ahead is said only where the interval of the ratio, of rounds measured side by
-//! side, does not hold 1. What bounds the arms does not compete with them.
+//! Rule: the faster row is named only if the interval of the ratio, of rounds measured side by
+//! side, does not include 1. What bounds the arms does not compete with them.
 
 use super::Measured;
 use crate::bench::Row;
@@ -14,7 +14,7 @@ use crate::samples::Interval;
 type Named<'a> = (&'a str, &'a Row);
 
 impl Measured {
-    /// Of a figure that compares at least two things.
+    /// The finding of a figure that compares at least two series.
     pub fn finding(&self, figure: &Figure) -> Option<String> {
         match &figure.shape {
             Shape::Bars { rows } => {
@@ -25,12 +25,12 @@ impl Measured {
         }
     }
 
-    /// Where no figure was asked for: of the first unit.
+    /// The finding of a report without figures: that of the rows of the first unit.
     pub fn plain_finding(&self) -> Option<String> {
         self.contest(self.report.main_rows().map(|row| (row.name.as_str(), row)))
     }
 
-    /// Of curves: at the last place that all have of which anything was measured.
+    /// The finding of curves: at the last place that all measured ones have.
     fn at_the_end(&self, x: &XAxis, series: &[Series]) -> Option<String> {
         let at = |series: &Series, place: f64| {
             let mut points = series.points.iter().filter(|(at, _)| *at == place);
@@ -77,11 +77,11 @@ impl Measured {
         Some(if is_ahead {
             format!("{} is ahead: {others}.", said(best))
         } else {
-            format!("{} and {} are too close to tell apart: {others}.", said(best), second.0)
+            format!("{} and {} are too close to distinguish: {others}.", said(best), second.0)
         })
     }
 
-    /// `2.1 times tc`, or `half of what tc takes` said as `tc takes 2.1 times as much`.
+    /// `2.1 times tc`; for costs `tc takes 2.1 times as much`.
     fn times(&self, best: &Named, other: &Named) -> Option<String> {
         let (ratio, _) = self.between(best.1, other.1)?;
         if row::is_more_better(&best.1.name, &best.1.unit) {
@@ -134,7 +134,7 @@ mod tests {
             (
                 "pps",
                 vec![("a", [4.0, 5.0, 4.0, 5.0, 4.5]), ("b", [5.0, 4.0, 5.0, 4.0, 4.5])],
-                "a (4.50 pps) and b are too close to tell apart: 1 times b.",
+                "a (4.50 pps) and b are too close to distinguish: 1 times b.",
             ),
             ("%", vec![("a", [10.0; 5]), ("b", [0.0; 5])], "a (10 %), b (0 %)."),
         ];
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_told_at_the_last_place_that_all_have() {
+    fn curves_are_compared_at_the_last_place_that_all_have() {
         let rows = [("a@1", [8.0; 5]), ("b@1", [8.0; 5]), ("a@2", [6.0; 5]), ("b@2", [3.0; 5])];
         let mut measured = measured("/s", &[&rows[..], &[("a@3", [5.0; 5])]].concat());
         measured.report.notes.absent.clear();

@@ -18,16 +18,18 @@ use crate::{Bench, Drawing, Error, Host, Rounds, Svg};
 /// `raw.json` of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Of this format; keys are only ever added.
+    /// Version of this format; keys are only ever added.
     pub version: u32,
     /// What was typed.
     pub command: String,
+    /// The scenarios that were measured.
     pub scenarios: Vec<Measured>,
 }
 
 /// One benchmark with every value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
+    /// Statistics and remarks of the scenario.
     #[serde(flatten)]
     pub report: Report,
     /// Every round of every row.
@@ -35,6 +37,7 @@ pub struct Measured {
 }
 
 impl Run {
+    /// A run without scenarios, with the command that started it.
     pub fn new(command: impl Into<String>) -> Self {
         Self { version: VERSION, command: command.into(), scenarios: Vec::new() }
     }

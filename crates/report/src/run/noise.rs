@@ -1,4 +1,4 @@
-//! Whether a run was disturbed: judged by how far its rounds are apart, and by what else ran.
+//! Whether a run was disturbed: judged by the spread of its rounds, and by other processes.
 //!
 //! Rule: a pure function of the run, with every bound named here. Only what arms are measured
 //! for is judged: losses and maxima vary on quiet machines too. Not here: what to do about it.
@@ -6,19 +6,20 @@
 use super::{Measured, Run};
 use crate::{Rounds, Samples};
 
-/// One row whose rounds are further apart than they should be, in parts of its median; of a
-/// share in per cent, in parts of the whole.
+/// One row with too large a spread, relative to its median; for a share in percent, relative to the
+/// whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
+    /// Name of the row.
     pub row: String,
-    /// Of the middle half of the rounds.
+    /// Spread of the middle half of the rounds.
     pub quartiles: f64,
-    /// From the least to the greatest.
+    /// Spread from the smallest to the largest round.
     pub extremes: f64,
 }
 
 impl Run {
-    /// What disturbed this run, in one sentence for each thing; none on a quiet machine.
+    /// What disturbed this run, in one sentence per cause; empty on an idle machine.
     pub fn noise(&self) -> Vec<String> {
         let load = self.host().and_then(|host| {
             let ([load, ..], cores) = (host.load?, host.cores?);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_was_busy_before_is_told() {
+    fn a_machine_that_was_busy_before_is_reported() {
         let mut run = run(&[("native", "pps", [1.0; 5])]);
         for (load, is_noisy) in [(0.4, false), (2.0, false), (2.5, true)] {
             let host = Host { load: Some([load, 0.0, 0.0]), cores: Some(2), ..Host::default() };

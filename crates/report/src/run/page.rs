@@ -82,7 +82,7 @@ impl Host {
         let facts = [
             ("processor", self.cpu.clone()),
             ("cores", self.cores.map(|cores| cores.to_string())),
-            ("clock", self.clock_mhz.map(|mhz| format!("{mhz:.0} MHz when it was looked at"))),
+            ("clock", self.clock_mhz.map(|mhz| format!("{mhz:.0} MHz when it was read"))),
             ("governor", self.governor.clone()),
             ("virtual machine", machine),
             ("memory", memory),
@@ -92,7 +92,7 @@ impl Host {
             ("date", self.date.clone()),
         ];
         let facts = facts.map(|(name, value)| {
-            format!("{name}: {}", value.as_deref().unwrap_or("not told by this machine"))
+            format!("{name}: {}", value.as_deref().unwrap_or("not reported by this machine"))
         });
         let mitigations = self.mitigations.iter();
         facts

@@ -7,6 +7,7 @@ use crate::escape::markdown;
 use crate::{Drawing, text};
 
 impl Run {
+    /// The run as Markdown, for a README.
     pub fn summary(&self) -> String {
         let mut summary = format!("# xway bench: {}\n\n", markdown(&self.names()));
         if let Some(host) = self.host() {

@@ -1,10 +1,10 @@
-//! A run that nobody measured, with everything that a run can have: bars and curves, published
+//! An invented run, with everything that a run can have: bars and curves, published
 //! values near and far, absent hooks, marks, notes, noise, and an end before its time.
 
 use report::figure::{Series, XAxis};
 use report::{Bench, Error, Figure, Host, Run};
 
-/// The same values each time.
+/// Returns the same values each time.
 pub fn run() -> Result<Run, Error> {
     let mut run = Run::new("xway bench run drop cpu latency scale");
     for bench in [drop(), cpu(), latency(), scale()] {

@@ -277,7 +277,7 @@ mod tests {
         line.trim_matches('|').split('|').map(str::trim).collect()
     }
 
-    /// Whether the matrix, the tables and the refusals agree on a function.
+    /// Checks that the matrix, the tables and the refusals agree on a function.
     fn check(name: &str, number: Option<u32>, is_there: bool) {
         let cells = row(name);
         let [_, in_matrix, by, remark] = cells[..] else { panic!("{name}: four cells a row") };

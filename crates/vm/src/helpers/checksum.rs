@@ -1,4 +1,4 @@
-//! `bpf_csum_diff`: how the Internet checksum changes when bytes are replaced.
+//! `bpf_csum_diff`: the change of an Internet checksum when bytes are replaced.
 
 use packet::checksum::fold;
 use spec::asm::Helper;
@@ -25,7 +25,7 @@ fn difference(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fau
     Ok(fold(sum.into()).into())
 }
 
-/// The sum of 32-bit words at an argument's address, on top of `sum`.
+/// The sum of the 32-bit words at an argument's address, added to `sum`.
 fn sum(
     processor: &mut Processor,
     (argument, at, len): (u8, u64, u32),
@@ -42,7 +42,7 @@ fn sum(
     Ok(sum)
 }
 
-/// The bytes as words in the processor's order; the last may be short.
+/// The bytes as little-endian words; the last may be short.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.chunks(4).map(|chunk| {
         let mut word = [0; 4];
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_last_word_is_padded_behind() {
+    fn a_short_last_word_is_padded_at_its_end() {
         assert_eq!(words(&[1, 2, 3, 4, 5]).collect::<Vec<_>>(), [0x0403_0201, 5]);
     }
 }

@@ -1,6 +1,6 @@
-//! Cleanup after a run: whatever it left behind is undone.
+//! Cleanup after a run: releases the resources that it still holds.
 //!
-//! Rule: a resource that a run leaves behind (a lock, a disabled preemption, a reference) is
+//! Rule: a resource that a run does not release (a lock, a disabled preemption, a reference) is
 //! released when it ends, and is a fault, as the kernel's verifier would have refused the program.
 
 use std::sync::atomic::Ordering::Release;
@@ -9,7 +9,7 @@ use super::release;
 use crate::fault::{Cause, Fault, Leak};
 use crate::processor::{Local, Processor, Sections};
 
-/// Undoes what the run that just ended left behind. What the program threw is the result of the
+/// Releases the resources that the run still holds. What the program threw is the result of the
 /// run; a leak of a program that did not throw is a fault.
 #[inline]
 pub(crate) fn end_run(

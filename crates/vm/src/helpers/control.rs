@@ -1,4 +1,4 @@
-//! Helpers that call the program back: `bpf_loop`, `bpf_for_each_map_elem`; and `bpf_throw`.
+//! Helpers that call the program back or end it: `bpf_loop`, `bpf_throw`.
 
 use spec::asm::Helper;
 
@@ -24,7 +24,7 @@ fn repeat(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
         return Ok(Errno::EINVAL.in_r0());
     }
     if count > limits::LOOPS {
-        // The kernel's verifier turns such a call into a loop, which answers in 32 bits.
+        // The kernel's verifier turns such a call into a loop, whose result has 32 bits.
         return Ok(int(Errno::E2BIG));
     }
     for turn in 0..count {

@@ -1,4 +1,4 @@
-//! Helpers that read performance counters: there are none here, as on a machine without them.
+//! Helpers that read performance counters; there are none, as on a machine without them.
 
 use spec::asm::Helper;
 
@@ -28,7 +28,7 @@ fn read_value(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fau
     Ok(missing(NAME, processor, map, flags)?.in_r0())
 }
 
-/// The error for a place of an array that holds no counter.
+/// The error for an element of an array without a counter.
 fn missing(name: &str, processor: &Processor, map: u64, flags: u64) -> Result<Errno, Box<Fault>> {
     let map = map_at(&processor.maps, map).ok_or_else(|| no_map(name))?;
     let index = if flags == CURRENT_CPU { u64::from(processor.cpu) } else { flags };
@@ -39,8 +39,8 @@ fn missing(name: &str, processor: &Processor, map: u64, flags: u64) -> Result<Er
     })
 }
 
-/// `BPF_F_INDEX_MASK`, and the index that stands for this processor's.
+/// `BPF_F_INDEX_MASK`, and the index of the current processor.
 const INDEX: u64 = 0xffff_ffff;
 const CURRENT_CPU: u64 = INDEX;
-/// `struct bpf_perf_event_value`.
+/// Size of `struct bpf_perf_event_value`.
 const VALUE_BYTES: usize = 24;

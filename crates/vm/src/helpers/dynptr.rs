@@ -1,12 +1,12 @@
-//! Dynptrs: a place, its length and rights, kept in 16 bytes of the program's stack.
+//! Dynptrs: a place, its length and permissions, in 16 bytes of the program's stack.
 //!
 //! ```text
 //! 0        8                    12       16
-//! | data   | size, kind, rights | offset |
+//! | data   | size, kind, flags  | offset |
 //! ```
 //!
-//! Rule: a program can neither read nor forge those bytes under the kernel's verifier; here a
-//! forged one can do no more than a plain pointer could, for every access is checked again.
+//! Rule: the kernel's verifier keeps programs from reading or forging those bytes; here a forged
+//! dynptr permits no more than a plain pointer, because every access is checked again.
 //! Not here: the kfuncs (`dynptr_kfuncs`), ring buffers' dynptrs (`ringbuf`).
 
 use spec::asm::Helper;
@@ -24,7 +24,7 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::DYNPTR_DATA, data),
 ];
 
-/// What a dynptr points into.
+/// Kind of memory of a dynptr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Memory of the program: a map's value or the stack.
@@ -34,7 +34,7 @@ pub(crate) enum Place {
     Packet = 4,
 }
 
-/// A dynptr's contents. `data` is 0 in a null dynptr; for a packet it is the context's address.
+/// Contents of a dynptr. `data` is 0 in a null dynptr; for a packet it is the context's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dynptr {
     pub data: u64,
@@ -45,9 +45,10 @@ pub(crate) struct Dynptr {
 }
 
 impl Dynptr {
-    /// Longest memory that a dynptr covers.
+    /// Maximum number of bytes of a dynptr.
     pub const LONGEST: u32 = (1 << 24) - 1;
 
+    /// A null dynptr.
     pub const NULL: Self = Self::new(0, 0, Place::Local);
 
     pub const fn new(data: u64, size: u32, place: Place) -> Self {
@@ -58,7 +59,7 @@ impl Dynptr {
         self.data == 0
     }
 
-    /// As it is in memory; a null dynptr is all zero.
+    /// The bytes in memory; all zero for a null dynptr.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         if !self.is_null() {
@@ -80,13 +81,13 @@ impl Dynptr {
         Self { data, size: size & Self::LONGEST, place, read_only: size >> 31 != 0, offset }
     }
 
-    /// Whether `len` bytes at `offset` are inside.
+    /// Checks that `len` bytes at `offset` are inside.
     pub fn check(&self, offset: u32, len: u32) -> Result<(), Errno> {
         let inside = len <= self.size && offset <= self.size - len;
         if inside { Ok(()) } else { Err(Errno::E2BIG) }
     }
 
-    /// The address of a byte of a dynptr that is not a packet's.
+    /// Address of a byte of a dynptr that does not refer to a packet.
     fn at(&self, offset: u32) -> u64 {
         self.data.wrapping_add(u64::from(self.offset) + u64::from(offset))
     }
@@ -158,21 +159,21 @@ fn data(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(dynptr.at(offset))
 }
 
-/// Why bytes behind a dynptr could not be reached.
-pub(super) enum Trouble {
-    /// The kernel's answer.
+/// Why the bytes of a dynptr could not be accessed.
+pub(super) enum AccessError {
+    /// An error that the kernel returns.
     Errno(Errno),
-    /// The memory is not there: the program's doing.
+    /// The memory does not exist: an error of the program.
     Memory(Refused),
 }
 
-impl From<Refused> for Trouble {
+impl From<Refused> for AccessError {
     fn from(refused: Refused) -> Self {
         Self::Memory(refused)
     }
 }
 
-impl From<Errno> for Trouble {
+impl From<Errno> for AccessError {
     fn from(errno: Errno) -> Self {
         Self::Errno(errno)
     }
@@ -201,14 +202,14 @@ pub(crate) fn store(
     stored.map_err(|refused| processor.bad_memory(function, argument, (address, 16, true))(refused))
 }
 
-/// Copies bytes behind a dynptr to `into`.
+/// Copies bytes of a dynptr to `into`.
 pub(super) fn copy_out(
     processor: &mut Processor,
     from: &Dynptr,
     offset: u32,
     into: u64,
     len: u32,
-) -> Result<(), Trouble> {
+) -> Result<(), AccessError> {
     from.check(offset, len)?;
     if from.place != Place::Packet {
         return Ok(probe::copy(processor, into, from.at(offset), len as usize)?);
@@ -224,14 +225,14 @@ pub(super) fn copy_out(
     Ok(())
 }
 
-/// Copies bytes from `from` behind a dynptr that may be written.
+/// Copies bytes from `from` to a writable dynptr.
 pub(super) fn copy_in(
     processor: &mut Processor,
     into: &Dynptr,
     offset: u32,
     from: u64,
     len: u32,
-) -> Result<(), Trouble> {
+) -> Result<(), AccessError> {
     into.check(offset, len)?;
     if into.place != Place::Packet {
         return Ok(probe::copy(processor, into.at(offset), from, len as usize)?);
@@ -247,7 +248,7 @@ pub(super) fn copy_in(
     Ok(())
 }
 
-/// The address of bytes behind a dynptr that lie in one piece.
+/// Address of contiguous bytes of a dynptr; `None` if they are not contiguous.
 pub(super) fn linear(processor: &Processor, dynptr: &Dynptr, offset: u32, len: u32) -> Option<u64> {
     dynptr.check(offset, len).ok()?;
     if dynptr.place == Place::Packet {
@@ -256,23 +257,23 @@ pub(super) fn linear(processor: &Processor, dynptr: &Dynptr, offset: u32, len: u
     Some(dynptr.at(offset))
 }
 
-/// r0 of an operation; memory that is not there is a fault of that argument.
+/// Value of r0 after an operation; missing memory is a fault of that argument.
 pub(super) fn answer(
     function: &str,
     argument: u8,
-    result: Result<(), Trouble>,
+    result: Result<(), AccessError>,
 ) -> Result<u64, Box<Fault>> {
     match result {
         Ok(()) => Ok(0),
-        Err(Trouble::Errno(errno)) => Ok(errno.in_r0()),
-        Err(Trouble::Memory(Refused)) => {
-            let why = "the memory behind the dynptr is not there any more";
+        Err(AccessError::Errno(errno)) => Ok(errno.in_r0()),
+        Err(AccessError::Memory(Refused)) => {
+            let why = "the memory of the dynptr no longer exists";
             Err(super::bad_argument(function, argument, why))
         }
     }
 }
 
-/// What the kernel answers for a range that is not in the packet.
+/// Checks a range of the packet, with the kernel's errors.
 fn packet_range(processor: &Processor, offset: u64, len: u32) -> Result<(), Errno> {
     if offset > PACKET_LONGEST || u64::from(len) > PACKET_LONGEST {
         return Err(Errno::EFAULT);
@@ -289,7 +290,7 @@ pub(super) fn of_packet(processor: &Processor) -> Dynptr {
 
 const KIND_SHIFT: u32 = 28;
 const KIND_MASK: u32 = 0x7;
-/// The kernel copies no more of a packet at once.
+/// Maximum number of bytes of a packet that the kernel copies in one call.
 const PACKET_LONGEST: u64 = 0xffff;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Kfuncs on dynptrs: of the packet, slices, cutting, copying, filling, probing reads.
+//! Kfuncs on dynptrs: creation from a packet, slices, adjustment, copies, fills, probing reads.
 
 use super::dynptr::{self, Dynptr, Place};
 use super::{CHUNK, KfuncRow, int, kfunc_row, probe};
@@ -50,7 +50,7 @@ fn slice_writable(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box
     slice_of(NAME, processor, &dynptr, args)
 }
 
-/// The bytes in place where they lie in one piece, else a copy in the program's buffer.
+/// Address of the bytes if they are contiguous, else of a copy in the program's buffer.
 fn slice_of(
     name: &str,
     processor: &mut Processor,
@@ -99,7 +99,7 @@ fn is_read_only(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<F
     Ok((!dynptr.is_null() && dynptr.read_only).into())
 }
 
-/// A 32-bit answer, also when it is an error.
+/// The result has 32 bits, also for an error.
 fn size(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let dynptr = dynptr::load(processor, "bpf_dynptr_size", 1, args[0])?;
     let answer = if dynptr.is_null() { int(Errno::EINVAL) as u32 } else { dynptr.size };
@@ -211,7 +211,7 @@ fn probe_user(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fau
     Ok(int(checked.err().unwrap_or(Errno::EFAULT)))
 }
 
-/// Copies between two places of the packet that both cross fragments, first byte first.
+/// Copies between two places of the packet that both span fragments, first byte first.
 fn copy_packet(
     processor: &mut Processor,
     name: &str,

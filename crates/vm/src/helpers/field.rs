@@ -6,7 +6,7 @@ use crate::maps::FieldKind;
 use crate::memory::{RegionId, offset};
 use crate::processor::Processor;
 
-/// Whether an argument points to a special field that `fits`, in a map's value or an object.
+/// Checks that an argument points to a special field that `fits`, in a map's value or an object.
 pub(super) fn check_field(
     processor: &Processor,
     function: &str,
@@ -16,8 +16,10 @@ pub(super) fn check_field(
 ) -> Result<(), Box<Fault>> {
     match field_at(processor, address) {
         Some(kind) if fits(kind) => Ok(()),
-        Some(_) => Err(bad_argument(function, argument, "another kind of field")),
-        None => Err(bad_argument(function, argument, "no such field of a value or an object")),
+        Some(_) => Err(bad_argument(function, argument, "a field of another kind")),
+        None => {
+            Err(bad_argument(function, argument, "not a special field of a value or an object"))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Open-coded iterators: a range of numbers, the bits that are set.
 //!
-//! Their state is in the program's stack, where `next` also leaves what it returns the address
-//! of; more than one word of bits is kept in an allocated object.
+//! Their state is in the program's stack, where `next` also stores the value to which it returns a
+//! pointer; more than one word of bits is kept in an allocated object.
 
 use super::probe;
 use super::{KfuncRow, int, kfunc_row};
@@ -20,7 +20,7 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
     kfunc_row("bpf_iter_bits_destroy", bits_destroy),
 ];
 
-/// `cur` and `end`, as they share a word.
+/// `cur` and `end` in one word.
 const fn range(current: i32, end: i32) -> u64 {
     current as u32 as u64 | (end as u32 as u64) << 32
 }
@@ -88,7 +88,7 @@ fn bits_next(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Faul
     const NAME: &str = "bpf_iter_bits_next";
     let state = processor.load_u64(NAME, 1, args[0].wrapping_add(8))?;
     let (count, bit) = (state as i32, (state >> 32) as i32);
-    // No `new` leaves anything else; a program that no verifier saw may have.
+    // `new` never creates such a state; a program that no verifier has checked may have written it.
     if bit >= count || bit < -1 || count > WORDS as i32 * 64 {
         return Ok(0);
     }

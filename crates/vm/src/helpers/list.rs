@@ -4,8 +4,8 @@
 //! bpf_list_head: 0 next, 8 prev              bpf_list_node: 0 next, 8 prev, 16 owner
 //! ```
 //!
-//! A head that is all zero is an empty list. The owner of a node is its head, 0 while it is in
-//! no list. The program holds the lock that protects the list, so plain loads and stores do.
+//! A head that is all zero is an empty list. The owner of a node is its head, 0 while it is in no
+//! list. The program holds the lock that protects the list, so plain loads and stores suffice.
 
 use super::{KfuncRow, field, int, kfunc_row, object, release};
 use crate::errno::Errno;
@@ -35,7 +35,7 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
     }),
 ];
 
-/// Which end of a list; the value is the offset of the link that leads there from the head.
+/// End of a list; the value is the offset of the link to it in the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Front = 0,
@@ -99,7 +99,7 @@ fn peek(name: &str, processor: &mut Processor, head: u64, end: End) -> Result<u6
     Ok(if node == head { 0 } else { node })
 }
 
-/// A head that was never used points to itself from now on.
+/// Makes a head that was never used point to itself.
 fn first_use(name: &str, processor: &mut Processor, head: u64) -> Result<(), Box<Fault>> {
     field::check_field(processor, name, 1, head, |kind| kind == FieldKind::ListHead)?;
     if processor.load_u64(name, 1, head)? == 0 {

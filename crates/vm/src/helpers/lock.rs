@@ -1,8 +1,8 @@
 //! Locks and sections: spin locks in map values and objects, RCU, preemption, interrupts.
 //!
-//! Rule: a lock is a 32-bit word, 1 while held, so that workers and user space meet on it. A
-//! processor holds one `bpf_spin_lock` at most, as the kernel's verifier wants; resilient locks may
-//! nest, and answer errors instead of hanging.
+//! Rule: a lock is a 32-bit word, 1 while held, which processors and user space share. A processor
+//! holds at most one `bpf_spin_lock`, as the kernel's verifier requires; resilient locks may nest,
+//! and return errors instead of waiting forever.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -108,7 +108,7 @@ fn irq_save(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
 fn irq_restore(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_local_irq_restore";
     if processor.load_u64(NAME, 1, args[0])? != FLAGS {
-        return Err(super::bad_argument(NAME, 1, "no interrupt flags were saved there"));
+        return Err(super::bad_argument(NAME, 1, "not saved interrupt flags"));
     }
     processor.store_u64(NAME, 1, args[0], 0)?;
     leave(&mut processor.local.sections.interrupts, NAME)
@@ -120,7 +120,7 @@ fn leave(depth: &mut u32, function: &'static str) -> Result<u64, Box<Fault>> {
     Ok(0)
 }
 
-/// Takes the lock at `address`; `false` when it is not released for a very long time.
+/// Acquires the lock at `address`; `false` when it is not released within the limit.
 fn take(processor: &mut Processor, name: &str, address: u64) -> Result<bool, Box<Fault>> {
     processor.check_argument(name, 1, (address, 4, true))?;
     let Ok(word) = processor.memory.atomic32(address) else { return Err(misplaced(name)) };
@@ -136,7 +136,7 @@ fn take(processor: &mut Processor, name: &str, address: u64) -> Result<bool, Box
 fn release_lock(processor: &mut Processor, name: &str, address: u64) -> Result<u64, Box<Fault>> {
     let held = processor.local.locks.iter().rposition(|held| *held == address);
     let Some(held) = held else {
-        return Err(super::bad_argument(name, 1, "that lock is not held"));
+        return Err(super::bad_argument(name, 1, "the lock is not held"));
     };
     processor.local.locks.remove(held);
     let Ok(word) = processor.memory.atomic32(address) else { return Err(misplaced(name)) };
@@ -148,5 +148,5 @@ fn misplaced(name: &str) -> Box<Fault> {
     super::bad_argument(name, 1, "not an aligned lock")
 }
 
-/// What saved interrupt flags look like: interrupts were on.
+/// Value of saved interrupt flags: interrupts were enabled.
 const FLAGS: u64 = 0x200;

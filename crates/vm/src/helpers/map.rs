@@ -1,4 +1,4 @@
-//! Helpers on map elements: lookup, update, delete, and a walk over all.
+//! Helpers on map elements: lookup, update, delete, and iteration.
 
 use spec::MapKind;
 use spec::asm::Helper;
@@ -9,7 +9,7 @@ use crate::fault::{Cause, Fault};
 use crate::interpreter;
 use crate::maps::{Cursor, Entry, Map, UNSERVED};
 use crate::memory::{RegionId, offset};
-use crate::objects::Kind;
+use crate::objects::{Kind, LENT_BYTES};
 use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
@@ -31,7 +31,7 @@ fn lookup_percpu(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<
     const NAME: &str = "bpf_map_lookup_percpu_elem";
     let Some(map) = map_at(&processor.maps, args[0]) else { return Err(no_map(NAME)) };
     if !map.facts().kind.is_per_cpu() {
-        return Err(bad_argument(NAME, 1, "the map has no values for each processor"));
+        return Err(bad_argument(NAME, 1, "the map is not per CPU"));
     }
     let cpu = args[2] as u32;
     if cpu >= processor.shared.cpus {
@@ -40,7 +40,7 @@ fn lookup_percpu(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<
     lookup_of(NAME, processor, args, cpu)
 }
 
-/// How many elements a hash has; the kernel counts those of no other type.
+/// Number of elements of a hash; the kernel counts those of no other type.
 fn count(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let Processor { maps, scratch, frames, cpu, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else {
@@ -62,13 +62,14 @@ fn count(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     Ok(seen)
 }
 
-/// Calls back with map, key, value and context for each element; how many were seen.
+/// Calls back with map, key, value and context for each element; returns the number of elements
+/// visited.
 fn for_each(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_for_each_map_elem";
     let [map, callback, context, flags, _] = *args;
     let Some(found) = map_at(&processor.maps, map) else { return Err(no_map(NAME)) };
     if !found.is_walkable() {
-        return Err(bad_argument(NAME, 1, "maps of this type are not walked"));
+        return Err(bad_argument(NAME, 1, "the map type does not support iteration"));
     }
     if flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
@@ -77,7 +78,9 @@ fn for_each(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
     processor.charge(entries.into())?;
     let Processor { objects, memory, scratch, .. } = &mut *processor;
     let Some(key) = objects.lend(memory, (Kind::Key, 0), &scratch[..key_len], false) else {
-        return Err(Fault::new(Cause::TooManyObjects));
+        let fits = key_len <= LENT_BYTES;
+        let cause = if fits { Cause::TooManyObjects } else { Cause::KeyTooLong { len: key_len } };
+        return Err(Fault::new(cause));
     };
     let (mut cursor, mut seen) = (Cursor::default(), 0);
     while let Some(value) = walk(processor, map, &mut cursor, key, key_len) {
@@ -114,7 +117,7 @@ fn lookup_of(
     }
 }
 
-/// What a lookup means that yields no value: another map, or that there is nothing to look up.
+/// Handles a lookup that returns no value: another map, or a map without lookups.
 fn special(processor: &mut Processor, map: u64, value: u64) -> Result<u64, Box<Fault>> {
     if value == UNSERVED {
         return Err(unserved(processor, "bpf_map_lookup_elem", map));
@@ -125,7 +128,7 @@ fn special(processor: &mut Processor, map: u64, value: u64) -> Result<u64, Box<F
     Ok(value)
 }
 
-/// The kernel's verifier lets no helper touch a map of a type that it does not serve.
+/// The fault of a helper on a map whose type it does not support.
 #[cold]
 fn unserved(processor: &Processor, function: &str, map: u64) -> Box<Fault> {
     let Some(map) = map_at(&processor.maps, map) else { return no_map(function) };
@@ -174,7 +177,7 @@ fn delete(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     }
 }
 
-/// The map that a map pointer means.
+/// The map of a map pointer.
 #[inline]
 pub(super) fn map_at(maps: &[std::sync::Arc<Map>], pointer: u64) -> Option<&Map> {
     if RegionId::of(pointer) != RegionId::MAPS {
@@ -188,12 +191,12 @@ pub(super) fn no_map(function: &str) -> Box<Fault> {
     bad_argument(function, 1, "not a map pointer")
 }
 
-/// What a call that can fail leaves in r0.
+/// Value of r0 for a call that can fail.
 pub(super) fn in_r0(result: Result<(), Errno>) -> u64 {
     result.map_or_else(Errno::in_r0, |()| 0)
 }
 
-/// Key (shown read-only) and start of the value that the byte at `address` belongs to.
+/// The key, lent read-only, and the start of the value that contains `address`.
 pub(super) fn element_at(processor: &mut Processor, map: u64, address: u64) -> Option<(u64, u64)> {
     let map = map_at(&processor.maps, map)?;
     let key = &mut processor.scratch[..map.facts().key_size as usize];
@@ -202,7 +205,7 @@ pub(super) fn element_at(processor: &mut Processor, map: u64, address: u64) -> O
     Some((shown, value))
 }
 
-/// One step of a walk: the value's address; the key is at `key` then.
+/// One step of a walk: copies the key to `key` and returns the value's address.
 fn walk(
     processor: &mut Processor,
     map: u64,

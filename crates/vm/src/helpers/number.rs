@@ -31,7 +31,8 @@ fn unsigned(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
     })
 }
 
-/// Stores the number that `finish` makes of the text, or zero; r0 is what was consumed.
+/// Stores the number that `finish` computes from the text, or zero; returns the number of bytes
+/// consumed.
 fn parse_into(
     name: &str,
     processor: &mut Processor,
@@ -55,7 +56,7 @@ fn parse_into(
     }
 }
 
-/// How many of the `len` bytes at `text` are spaces in front.
+/// Number of leading spaces in the `len` bytes at `text`.
 fn spaces(processor: &Processor, name: &str, text: u64, len: u64) -> Result<u64, Box<Fault>> {
     for at in 0..len {
         if !is_space(processor.load_u8(name, 1, text + at)?) {
@@ -65,7 +66,7 @@ fn spaces(processor: &Processor, name: &str, text: u64, len: u64) -> Result<u64,
     Ok(len)
 }
 
-/// What a number's text says.
+/// A parsed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parsed {
     value: u64,
@@ -91,13 +92,13 @@ fn parse(text: &[u8], flags: u64) -> Result<Parsed, Errno> {
     Ok(Parsed { value, negative, consumed: skipped + prefix + digits })
 }
 
-/// The base that a prefix asks for, and the prefix's length.
+/// The base that a prefix selects, and the prefix's length.
 fn radix(text: &[u8], base: u64) -> (u64, usize) {
     let zero = text.first() == Some(&b'0');
     let x = zero && text.get(1).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'x'));
-    let digit_behind = text.get(2).is_some_and(u8::is_ascii_hexdigit);
+    let digit_follows = text.get(2).is_some_and(u8::is_ascii_hexdigit);
     let base = match base {
-        0 if x && digit_behind => 16,
+        0 if x && digit_follows => 16,
         0 if zero => 8,
         0 => 10,
         given => given,
@@ -124,7 +125,7 @@ fn digits(text: &[u8], base: u64) -> Result<(u64, usize), Errno> {
     }
 }
 
-/// `isspace` of the kernel, which knows Latin 1's space that does not break.
+/// `isspace` of the kernel, which includes the non-breaking space of Latin-1.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, 0x09..=0x0d | 0x20 | 0xa0)
 }
@@ -147,7 +148,7 @@ fn compare(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>
 }
 
 const BASE_MASK: u64 = 0x1f;
-/// Characters that the kernel looks at behind spaces and sign.
+/// Maximum number of characters after spaces and sign that the kernel reads.
 const DIGITS: usize = 63;
 
 #[cfg(test)]

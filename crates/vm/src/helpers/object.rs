@@ -50,7 +50,7 @@ fn retain(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     Ok(owned(processor, retained.then_some(object)))
 }
 
-/// Swaps the pointer in a map's value or an object: what was there belongs to the program now.
+/// Exchanges the pointer in a map's value or an object; the program owns the previous one.
 fn exchange(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_kptr_xchg";
     let [place, new, ..] = *args;
@@ -60,7 +60,7 @@ fn exchange(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
         let heap = &processor.shared.services.heap;
         let whole = heap.object(new).is_some_and(|(start, _)| start == new);
         if !whole && !heap.is_per_cpu(new) {
-            return Err(bad_argument(NAME, 2, "only allocated objects can be kept in maps here"));
+            return Err(bad_argument(NAME, 2, "only allocated objects can be stored in maps"));
         }
         processor.disown(new)?;
     }
@@ -84,12 +84,12 @@ fn own_copy(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
 fn per_cpu(name: &str, processor: &Processor, handle: u64, cpu: u32) -> Result<u64, Box<Fault>> {
     let heap = &processor.shared.services.heap;
     if !heap.is_per_cpu(handle) {
-        return Err(bad_argument(name, 1, "not an object with a copy for each processor"));
+        return Err(bad_argument(name, 1, "not a per-CPU object"));
     }
     Ok(heap.copy_of(handle, cpu).unwrap_or(0))
 }
 
-/// Remembers a reference that the program got; r0.
+/// Records that the program owns an object; returns r0.
 pub(super) fn owned(processor: &mut Processor, object: Option<u64>) -> u64 {
     if let Some(address) = object {
         processor.objects.own(address);
@@ -108,7 +108,7 @@ fn size_of(processor: &Processor, function: &str, type_id: u64) -> Result<Size, 
     }
 }
 
-/// Start of the allocated object that `address` points into.
+/// Start of the allocated object that contains `address`.
 pub(super) fn object_at(
     processor: &Processor,
     function: &str,

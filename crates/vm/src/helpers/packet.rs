@@ -1,4 +1,4 @@
-//! Helpers that move a packet's ends or copy its bytes, fragments included.
+//! Helpers that move a packet's ends or copy its bytes, including fragments.
 //!
 //! The checks and error numbers are those of `net/core/filter.c`, Linux 6.18.
 
@@ -40,7 +40,7 @@ fn adjust_tail(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fa
 fn pull(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_pull_data", args[0])?;
     let answer = adjust(processor, |frame, memory| frame.pull(memory, args[1] as u32));
-    // A kfunc that returns an int leaves the register's upper half clear.
+    // A kfunc that returns an int clears the upper half of r0.
     Ok(u64::from(answer as u32))
 }
 
@@ -104,10 +104,10 @@ fn store_bytes(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fa
 const CHECKED: &str = "the argument was checked as a whole";
 const IN_PACKET: &str = "the range was checked to be in the packet";
 
-/// Bytes that go through the helper's own stack at once.
+/// Bytes that are copied in one step.
 const CHUNK: usize = 256;
 
-/// What the kernel's `bpf_xdp_pointer` answers for a range.
+/// Checks a range, with the errors of the kernel's `bpf_xdp_pointer`.
 fn range(frame: &Frame, offset: u32, len: usize) -> Result<(), Errno> {
     const LONGEST: u64 = 0xffff;
     let (offset, len) = (u64::from(offset), len as u64);
@@ -120,7 +120,7 @@ fn range(frame: &Frame, offset: u32, len: usize) -> Result<(), Errno> {
     }
 }
 
-/// A size argument: 32 bits, and not 0.
+/// Checks a size argument: 32 bits, not 0.
 fn size(function: &'static str, argument: u64) -> Result<usize, Box<Fault>> {
     match argument as u32 {
         0 => Err(bad_argument(function, 4, "a size of 0")),

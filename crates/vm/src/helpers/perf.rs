@@ -1,4 +1,4 @@
-//! `bpf_perf_event_output`: a record for user space, with the start of the packet behind it.
+//! `bpf_perf_event_output`: a record for user space, followed by the start of the packet.
 //!
 //! Not here: counters (`counter`).
 
@@ -23,7 +23,7 @@ fn output(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     }
     let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(NAME))?;
     if map.perf_events().is_none() {
-        let why = format!("`{}` is no perf event array", map.facts().name);
+        let why = format!("`{}` is not a perf event array", map.facts().name);
         return Err(bad_argument(NAME, 2, why));
     }
     processor.check_argument(NAME, 4, (data, len as usize, false))?;
@@ -37,7 +37,7 @@ fn output(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     Ok(in_r0(write(processor, pointer, flags & INDEX, (data, len, packet))))
 }
 
-/// Writes `len` bytes at `data`, then `packet` bytes of the packet; both are known to be there.
+/// Writes `len` bytes at `data`, then `packet` bytes of the packet; the caller has checked both.
 fn write(
     processor: &mut Processor,
     pointer: u64,
@@ -74,8 +74,8 @@ fn copy(
     }
 }
 
-/// `BPF_F_INDEX_MASK`, and the index that means the processor that runs.
+/// `BPF_F_INDEX_MASK`, and the index of the current processor.
 const INDEX: u64 = 0xffff_ffff;
 const CURRENT_CPU: u64 = INDEX;
-/// `BPF_F_CTXLEN_MASK`: how many bytes of the packet to append.
+/// `BPF_F_CTXLEN_MASK`: number of bytes of the packet to append.
 const PACKET: u64 = 0xf_ffff << 32;

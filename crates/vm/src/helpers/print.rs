@@ -53,7 +53,7 @@ fn into_buffer(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fa
     Ok(text.len() as u64 + 1)
 }
 
-/// Streams are the program's own standard output (1) and error (2); both are in the trace log.
+/// Streams are the program's standard output (1) and error (2); both go to the trace log.
 fn into_stream(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_stream_vprintk_impl";
     let [stream, format, data, data_len, _] = *args;
@@ -68,7 +68,7 @@ fn into_stream(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fa
     Ok(answer.map_or_else(int, |_| 0))
 }
 
-/// Prints into the log: r0.
+/// Prints into the log; returns r0.
 fn log(processor: &Processor, format: &[u8], arguments: &[u64]) -> u64 {
     let end = format.iter().position(|byte| *byte == 0);
     let answer = log_text(processor, end.map(|end| &format[..end]), arguments);
@@ -81,7 +81,7 @@ fn log_text(
     arguments: &[u64],
 ) -> Result<usize, Errno> {
     let text = print(processor, format, arguments)?;
-    // What is longer is cut off, but the answer is the whole length.
+    // Longer text is cut, but the result is the full length.
     let shown = &text[..text.len().min(LONGEST - 1)];
     processor.shared.services.log().push(TraceLine {
         cpu: processor.cpu,
@@ -91,7 +91,7 @@ fn log_text(
     Ok(text.len())
 }
 
-/// The text of a format; `None`, a format that does not end, is an error.
+/// The text of a format; an unterminated format (`None`) is an error.
 fn print(
     processor: &Processor,
     format: Option<&[u8]>,
@@ -114,7 +114,7 @@ fn read_format(
     Ok(processor.argument(function, argument, address, len)?.to_vec())
 }
 
-/// A string that ends with a zero; `None` when none is near.
+/// A string that ends with a zero; `None` if no zero follows within the limit.
 fn constant_string(
     processor: &Processor,
     function: &str,
@@ -149,7 +149,7 @@ fn print_arguments(
     Ok(Some(words.collect()))
 }
 
-/// The kernel's buffer for one line.
+/// Bytes of the kernel's buffer for one line.
 const LONGEST: usize = 1024;
 /// The kernel's `MAX_BPRINTF_VARARGS`.
 const ARGUMENTS: u32 = 12;

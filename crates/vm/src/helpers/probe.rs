@@ -1,7 +1,7 @@
-//! Reads that answer an error instead of refusing: `bpf_probe_read_*`.
+//! Reads that return an error instead of a fault: `bpf_probe_read_*`.
 //!
-//! A kernel address is one that the program's memory has; there is no user memory. What cannot
-//! be read leaves zeros and `EFAULT`, as in the kernel.
+//! A kernel address is an address in the program's memory; there is no user memory. A failed read
+//! stores zeros and returns `EFAULT`, as in the kernel.
 
 use spec::asm::Helper;
 
@@ -31,7 +31,7 @@ fn read_kernel(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fa
     Ok(unreadable(from).in_r0())
 }
 
-/// The kernel looks at the address first: what is none of its own is out of range.
+/// The error for an unreadable address: the kernel first checks whether it is a kernel address.
 pub(super) fn unreadable(address: u64) -> Errno {
     if RegionId::of(address) == RegionId::NULL { Errno::ERANGE } else { Errno::EFAULT }
 }
@@ -56,7 +56,7 @@ fn read_user(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Faul
     Ok(Errno::EFAULT.in_r0())
 }
 
-/// Copies `len` bytes as `memmove` does, or nothing.
+/// Copies `len` bytes like `memmove`, or none.
 pub(super) fn copy(
     processor: &mut Processor,
     into: u64,
@@ -78,7 +78,8 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Copies bytes up to a zero, or `len - 1` of them and a zero; how many, the zero included.
+/// Copies bytes up to a zero, or `len - 1` of them and a zero; returns their number, including the
+/// zero.
 pub(super) fn copy_string(
     processor: &mut Processor,
     into: u64,

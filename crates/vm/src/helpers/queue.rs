@@ -22,7 +22,7 @@ fn push(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const KINDS: &[MapKind] = &[MapKind::QUEUE, MapKind::STACK, MapKind::BLOOM_FILTER];
     let [pointer, value, flags, ..] = *args;
     let Processor { maps, memory, scratch, .. } = &mut *processor;
-    let map = kindred(maps, NAME, pointer, KINDS)?;
+    let map = map_of_kind(maps, NAME, pointer, KINDS)?;
     let len = map.facts().value_size as usize;
     match memory.view(value, len, &mut scratch[..]) {
         Ok(value) => Ok(in_r0(map.push(value, flags))),
@@ -39,10 +39,10 @@ fn peek(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_peek_elem";
     let [pointer, value, ..] = *args;
     let Processor { maps, memory, scratch, .. } = &mut *processor;
-    if kindred(maps, NAME, pointer, &[MapKind::BLOOM_FILTER]).is_err() {
+    if map_of_kind(maps, NAME, pointer, &[MapKind::BLOOM_FILTER]).is_err() {
         return copy_out(processor, NAME, args, Map::peek);
     }
-    let map = kindred(maps, NAME, pointer, &[MapKind::BLOOM_FILTER])?;
+    let map = map_of_kind(maps, NAME, pointer, &[MapKind::BLOOM_FILTER])?;
     let len = map.facts().value_size as usize;
     match memory.read(value, &mut scratch[..len]) {
         Ok(()) => Ok(in_r0(map.peek(&mut scratch[..len]))),
@@ -50,7 +50,7 @@ fn peek(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     }
 }
 
-/// Fills the value that the program gave, with zeroes where there is nothing.
+/// Fills the program's value, with zeros if the map is empty.
 fn copy_out(
     processor: &mut Processor,
     name: &str,
@@ -59,7 +59,7 @@ fn copy_out(
 ) -> Result<u64, Box<Fault>> {
     let [pointer, value, ..] = *args;
     let Processor { maps, memory, scratch, .. } = &mut *processor;
-    let map = kindred(maps, name, pointer, &[MapKind::QUEUE, MapKind::STACK])?;
+    let map = map_of_kind(maps, name, pointer, &[MapKind::QUEUE, MapKind::STACK])?;
     let len = map.facts().value_size as usize;
     if memory.check(value, len, true).is_err() {
         return Err(processor.bad_memory(name, 2, (value, len, true))(Refused));
@@ -70,8 +70,8 @@ fn copy_out(
     Ok(in_r0(taken))
 }
 
-/// The map that an argument points to, of one of the types that the helper serves.
-fn kindred<'a>(
+/// The map of an argument, if it has one of the types that the helper supports.
+fn map_of_kind<'a>(
     maps: &'a [std::sync::Arc<Map>],
     name: &str,
     pointer: u64,

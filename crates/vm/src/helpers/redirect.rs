@@ -1,6 +1,6 @@
-//! Helpers that choose where a packet goes: they note it, delivery acts when the program says so.
+//! Helpers that choose the target of a packet; delivery uses it when the program returns redirect.
 //!
-//! As in the kernel the last call of a run counts, also when its lookup fails.
+//! As in the kernel, the last call of a run counts, even if its lookup fails.
 
 use spec::asm::Helper;
 use spec::{MapKind, Verdict};
@@ -27,7 +27,7 @@ fn redirect_map(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<F
     const NAME: &str = "bpf_redirect_map";
     let Some(map) = map_at(&processor.maps, args[0]) else { return Err(no_map(NAME)) };
     let Some(allowed) = allowed_flags(map) else {
-        return Err(bad_argument(NAME, 1, "neither a devmap nor a cpumap nor an xskmap"));
+        return Err(bad_argument(NAME, 1, "not a devmap, cpumap or xskmap"));
     };
     let (key, flags) = (args[1] as u32, args[2]);
     if flags & !(ACTION | allowed) != 0 {
@@ -47,7 +47,7 @@ fn redirect_map(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<F
     Ok(Verdict::Redirect as u64)
 }
 
-/// The flags that a type of map takes besides the verdict for a failed lookup.
+/// The flags of a map type besides the verdict for a failed lookup.
 fn allowed_flags(map: &Map) -> Option<u64> {
     match map.facts().kind {
         MapKind::DEVMAP | MapKind::DEVMAP_HASH => Some(BROADCAST | EXCLUDE_INGRESS),
@@ -56,7 +56,7 @@ fn allowed_flags(map: &Map) -> Option<u64> {
     }
 }
 
-/// The verdict for a failed lookup.
+/// Mask of the verdict for a failed lookup.
 const ACTION: u64 = 3;
 /// `BPF_F_BROADCAST`.
 const BROADCAST: u64 = 1 << 3;

@@ -4,7 +4,7 @@ use crate::maps::{FieldKind, Fields, Orphan};
 use crate::objects::{LIST_OWNER, TREE_CHILDREN};
 use crate::processor::Processor;
 
-/// Gives back a reference to an allocated object, and with the last one all that it holds.
+/// Releases a reference to an allocated object, and with the last one everything that it holds.
 pub(crate) fn drop_object(processor: &mut Processor, address: u64) {
     let mut left = vec![address];
     while let Some(object) = left.pop() {
@@ -18,7 +18,7 @@ pub(crate) fn drop_object(processor: &mut Processor, address: u64) {
     }
 }
 
-/// Ends what the fields of deleted elements held.
+/// Releases what the fields of deleted elements held.
 pub(crate) fn end_orphans(processor: &mut Processor) {
     for orphan in processor.shared.directory.take_orphans() {
         let mut left = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn end_orphans(processor: &mut Processor) {
     }
 }
 
-/// What the fields of an object hold.
+/// Collects what the fields of an object hold.
 fn fields_of(processor: &Processor, object: u64, held: &mut Vec<Orphan>) {
     let services = &processor.shared.services;
     let Some((start, size)) = services.heap.object(object) else { return };
@@ -38,7 +38,7 @@ fn fields_of(processor: &Processor, object: u64, held: &mut Vec<Orphan>) {
     }
 }
 
-/// Ends one thing; the objects that are left without a holder go to `left`.
+/// Releases the content of one field; objects that lose their holder go to `left`.
 fn end(processor: &Processor, Orphan { kind, word }: Orphan, left: &mut Vec<u64>) {
     match kind {
         FieldKind::Timer | FieldKind::Workqueue => processor.shared.services.timers.remove(word),
@@ -51,7 +51,7 @@ fn end(processor: &Processor, Orphan { kind, word }: Orphan, left: &mut Vec<u64>
     }
 }
 
-/// All nodes from the first on, until the head, which is in no node's place.
+/// Collects all nodes from the first to the head, which is not in a node.
 fn end_list(processor: &Processor, first: u64, left: &mut Vec<u64>) {
     let heap = &processor.shared.services.heap;
     let mut node = first;
@@ -78,5 +78,5 @@ fn end_tree(processor: &Processor, root: u64, left: &mut Vec<u64>) {
     }
 }
 
-/// Objects that one list or tree may hold: a bent one must not be walked forever.
+/// Maximum number of objects of one list or tree: a cyclic one must not be followed forever.
 const MOST: usize = 1 << 18;

@@ -34,7 +34,7 @@ fn output(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     Ok(0)
 }
 
-/// Copies a record's bytes, which are known to be readable, and hands it on.
+/// Copies the bytes of a record, which are known to be readable, and submits it.
 fn fill(processor: &mut Processor, pointer: u64, data: u64, place: &Place) {
     let Processor { maps, memory, local, .. } = processor;
     let Some(ring) = map_at(maps, pointer).and_then(Map::ring) else { return };
@@ -91,7 +91,7 @@ fn query(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     })
 }
 
-/// The ring buffer that an argument points to.
+/// The ring buffer of an argument.
 pub(super) fn ring_at<'a>(
     processor: &'a Processor,
     name: &str,
@@ -100,15 +100,16 @@ pub(super) fn ring_at<'a>(
     let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(name))?;
     match map.ring() {
         Some(ring) if map.facts().kind == MapKind::RINGBUF => Ok((map, ring)),
-        _ => Err(bad_argument(name, 1, format!("`{}` is no ring buffer", map.facts().name))),
+        _ => Err(bad_argument(name, 1, format!("`{}` is not a ring buffer", map.facts().name))),
     }
 }
 
-/// Flags of output, submit and discard: whether user space is woken. Here nobody sleeps.
+/// Flags of output, submit and discard that control the wakeup of user space; here they have no
+/// effect.
 const NO_WAKEUP: u64 = 1;
 const FORCE_WAKEUP: u64 = 2;
 
-/// What `bpf_ringbuf_query` can be asked.
+/// Queries of `bpf_ringbuf_query`.
 const AVAIL_DATA: u64 = 0;
 const RING_SIZE: u64 = 1;
 const CONS_POS: u64 = 2;

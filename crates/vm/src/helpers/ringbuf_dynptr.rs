@@ -1,4 +1,4 @@
-//! Ring buffer records through dynptrs, whose length need not be known beforehand.
+//! Ring buffer records through dynptrs, whose length need not be a constant.
 
 use spec::asm::Helper;
 
@@ -15,7 +15,7 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::RINGBUF_DISCARD_DYNPTR, discard),
 ];
 
-/// Leaves a null dynptr where it fails; submitting or discarding that does nothing.
+/// Stores a null dynptr if it fails; submitting or discarding that has no effect.
 fn reserve(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_ringbuf_reserve_dynptr";
     let [pointer, size, flags, into, _] = *args;

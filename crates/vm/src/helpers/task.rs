@@ -1,6 +1,6 @@
-//! Helpers on the task that runs: it is the idle task, as when a driver's interrupt found the
-//! processor with nothing to do. It has no user memory, no parents but the root group, and no
-//! signals reach it.
+//! Helpers on the current task, which is the idle task, as when a driver's interrupt finds the
+//! processor idle. It has no user memory, no control group except the root group, and receives no
+//! signals.
 
 use spec::asm::Helper;
 
@@ -50,12 +50,12 @@ fn ancestor(_: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(if args[0] as u32 == 0 { ROOT_GROUP } else { 0 })
 }
 
-/// A number that is the same each time and is no place in memory.
+/// A constant number that is not an address in memory.
 fn address(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(RegionId::FUNCTIONS.at(IDLE_TASK + u64::from(processor.cpu)))
 }
 
-/// The task's fields as far as they are zero: the first bytes of it.
+/// The first bytes of the task, all zero.
 fn pointer(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
     idle_task(processor)
 }
@@ -71,14 +71,14 @@ fn stack(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     Ok(Errno::EFAULT.in_r0())
 }
 
-/// No namespace has the number that the program asks for.
+/// No namespace has the requested number.
 fn in_namespace(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let len = args[3] as u32 as usize;
     processor.fill("bpf_get_ns_current_pid_tgid", 3, (args[2], len), 0)?;
     Ok(Errno::EINVAL.in_r0())
 }
 
-/// Kernel threads take no signals.
+/// Kernel threads receive no signals.
 fn signal(_: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(Errno::EPERM.in_r0())
 }
@@ -98,7 +98,7 @@ fn branches(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
     Ok(errno.in_r0())
 }
 
-/// The task (and its registers) as far as they are zero, the same each time.
+/// The task (and its registers), all zero; the same object each time.
 fn idle_task(processor: &mut Processor) -> Result<u64, Box<Fault>> {
     let shown = processor.objects.shown(Kind::Task);
     let shown = shown.or_else(|| processor.show(Kind::Task, &[0; SHOWN], false));
@@ -112,7 +112,7 @@ fn task(processor: &Processor, function: &str, address: u64) -> Result<(), Box<F
 
 /// Number of the root control group.
 const ROOT_GROUP: u64 = 1;
-/// Above every function, as a place that cannot be read.
+/// An offset above every function, which cannot be read.
 const IDLE_TASK: u64 = 1 << 39;
 /// Bytes of a task that can be read.
 const SHOWN: usize = 512;

@@ -1,7 +1,7 @@
-//! Helpers that tell the time: the processor's clock, which the world starts and steps.
+//! Helpers that read the processor's clock, which the environment starts and advances.
 //!
-//! All of the kernel's clocks count from boot here, but for international atomic time, which
-//! counts from 1970: the world says when that boot was.
+//! All clocks of the kernel count from boot here, except international atomic time, which counts
+//! from 1970: the environment gives the time of boot.
 
 use spec::asm::Helper;
 
@@ -35,9 +35,9 @@ fn jiffies(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(JIFFIES_AT_BOOT + processor.read_clock() / TICK_NS)
 }
 
-/// Nanoseconds of a tick: 250 a second.
+/// Nanoseconds of a tick; there are 250 ticks a second.
 const TICK_NS: u64 = 4_000_000;
 /// The kernel lets the low 32 bits wrap five minutes after boot.
 const JIFFIES_AT_BOOT: u64 = (1 << 32) - 300 * 1_000_000_000 / TICK_NS;
-/// How far international atomic time is ahead of the wall clock, since 2017.
+/// Nanoseconds by which international atomic time is ahead of the wall clock, since 2017.
 const TAI_AHEAD_NS: u64 = 37 * 1_000_000_000;

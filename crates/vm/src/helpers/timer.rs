@@ -1,4 +1,4 @@
-//! Timers and work queues in map values, and when their callbacks run.
+//! Timers and work queues in map values, and the execution of their callbacks.
 //!
 //! Rule: timers run in the order of their times, so that every run repeats. A timer that is due
 //! runs when a processor's clock has passed its time and the processor is between packets, or when
@@ -121,13 +121,13 @@ fn queue_start(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fa
     Ok(u64::from(arm(processor, number, now) as u32))
 }
 
-/// r0 of a call that changes a timer.
+/// Value of r0 for a call that changes a timer.
 fn changed(processor: &Processor, number: u64, act: impl FnOnce(&mut Timer)) -> u64 {
     let done = processor.shared.services.timers.change(number, act);
     done.map_or(Errno::EINVAL.in_r0(), |()| 0)
 }
 
-/// Runs the timers that the processor's clock has passed.
+/// Runs the timers whose time the processor's clock has passed.
 #[inline]
 pub(crate) fn run_due_timers(processor: &mut Processor) -> Result<(), Box<Fault>> {
     let now = processor.now_ns();
@@ -138,7 +138,7 @@ pub(crate) fn run_due_timers(processor: &mut Processor) -> Result<(), Box<Fault>
     }
 }
 
-/// Runs the timers due until `until`, at most [`limits::TIMERS`] of them.
+/// Runs the timers due until `until`, at most [`limits::TIMERS`] of them; returns their number.
 pub(crate) fn run_timers(processor: &mut Processor, until: u64) -> Result<usize, Box<Fault>> {
     release::end_orphans(processor);
     processor.frames.budget.refill();

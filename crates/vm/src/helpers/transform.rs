@@ -1,4 +1,4 @@
-//! Kfuncs on IPsec states: the world has none, so a lookup finds nothing.
+//! Kfuncs on IPsec states: the environment has none, so a lookup finds none.
 
 use super::{KfuncRow, bad_argument, kfunc_row};
 use crate::errno::Errno;
@@ -36,7 +36,7 @@ fn release(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>
     if known && processor.objects.release(args[0]) {
         return Ok(0);
     }
-    Err(bad_argument("bpf_xdp_xfrm_state_release", 1, "not a state that was found"))
+    Err(bad_argument("bpf_xdp_xfrm_state_release", 1, "not an IPsec state"))
 }
 
 /// `struct bpf_xfrm_state_opts`.

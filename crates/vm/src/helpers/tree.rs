@@ -1,12 +1,12 @@
 //! Red-black trees of allocated objects: roots in map values or objects, nodes in objects.
 //!
 //! ```text
-//! bpf_rb_root: 0 root, 8 leftmost     bpf_rb_node: 0 parent and colour, 8 right, 16 left, 24 owner
+//! bpf_rb_root: 0 root, 8 leftmost     bpf_rb_node: 0 parent and color, 8 right, 16 left, 24 owner
 //! ```
 //!
-//! Rule: the tree is balanced as the kernel's `lib/rbtree.c` does it, step for step, because
-//! programs can see its shape (`bpf_rbtree_root`, `_left`, `_right`). The low bit of a parent
-//! link is set in a black node.
+//! Rule: the tree is balanced exactly like the kernel's `lib/rbtree.c`, because programs can see
+//! its shape (`bpf_rbtree_root`, `_left`, `_right`). The low bit of a parent link is set in a black
+//! node.
 
 use super::{KfuncRow, field, int, kfunc_row, object, release};
 use crate::errno::Errno;
@@ -100,12 +100,12 @@ fn child(
     processor.load_u64(name, 2, node.wrapping_add(side))
 }
 
-/// A tree that is being changed.
+/// A tree during a change.
 struct Tree<'a> {
     name: &'static str,
     processor: &'a mut Processor,
     root: u64,
-    /// Links followed: a tree that a bad program bent into a circle must not hang its host.
+    /// Number of links followed: a cyclic tree must not be followed forever.
     steps: u32,
 }
 
@@ -132,24 +132,24 @@ impl<'a> Tree<'a> {
     }
 
     fn set_parent(&mut self, node: u64, parent: u64) -> Result<(), Box<Fault>> {
-        let colour = self.load(node)? & BLACK;
-        self.store(node, parent | colour)
+        let color = self.load(node)? & BLACK;
+        self.store(node, parent | color)
     }
 
-    fn colour(&self, node: u64) -> Result<u64, Box<Fault>> {
+    fn color(&self, node: u64) -> Result<u64, Box<Fault>> {
         if node == 0 { Ok(BLACK) } else { Ok(self.load(node)? & BLACK) }
     }
 
-    fn paint(&mut self, node: u64, colour: u64) -> Result<(), Box<Fault>> {
+    fn paint(&mut self, node: u64, color: u64) -> Result<(), Box<Fault>> {
         let parent = self.parent(node)?;
-        self.store(node, parent | colour)
+        self.store(node, parent | color)
     }
 
     fn side_of(&self, node: u64, parent: u64) -> Result<u64, Box<Fault>> {
         Ok(if self.load(parent.wrapping_add(LEFT))? == node { LEFT } else { RIGHT })
     }
 
-    /// Puts `new` where `old` hangs under `parent`, or at the root.
+    /// Replaces `old` by `new` under `parent`, or at the root.
     fn replace(&mut self, old: u64, new: u64, parent: u64) -> Result<(), Box<Fault>> {
         let place = match parent {
             0 => self.root,
@@ -158,7 +158,7 @@ impl<'a> Tree<'a> {
         self.store(place, new)
     }
 
-    /// Hangs a red node in at `link`.
+    /// Inserts a red node at `link`.
     fn link(&mut self, node: u64, parent: u64, link: u64) -> Result<(), Box<Fault>> {
         let root = self.root;
         for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (TREE_OWNER, root)] {
@@ -167,7 +167,7 @@ impl<'a> Tree<'a> {
         self.store(link, node)
     }
 
-    /// Moves `node` down to its `side`; the child on the other side takes its place.
+    /// Moves `node` down to its `side`; the child on the other side replaces it.
     fn rotate(&mut self, node: u64, side: u64) -> Result<(), Box<Fault>> {
         self.step()?;
         let other = opposite(side);
@@ -191,13 +191,13 @@ impl<'a> Tree<'a> {
             if parent == 0 {
                 return self.paint(node, BLACK);
             }
-            if self.colour(parent)? == BLACK {
+            if self.color(parent)? == BLACK {
                 return Ok(());
             }
             let grandparent = self.parent(parent)?;
             let side = self.side_of(parent, grandparent)?;
             let uncle = self.load(grandparent.wrapping_add(opposite(side)))?;
-            if self.colour(uncle)? == BLACK {
+            if self.color(uncle)? == BLACK {
                 return self.turn_added(node, parent, grandparent, side);
             }
             self.paint(uncle, BLACK)?;
@@ -224,7 +224,7 @@ impl<'a> Tree<'a> {
         self.paint(grandparent, RED)
     }
 
-    /// The node that comes next in order.
+    /// The next node in order.
     fn next(&mut self, node: u64) -> Result<u64, Box<Fault>> {
         let right = self.load(node.wrapping_add(RIGHT))?;
         if right != 0 {
@@ -249,25 +249,26 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes a node out. Under which node a branch may now lack a black node, and whether it does.
+    /// Removes a node. Returns the node under which a branch may lack a black node, and whether it
+    /// does.
     fn unlink(&mut self, node: u64) -> Result<(u64, bool), Box<Fault>> {
         let (left, right) =
             (self.load(node.wrapping_add(LEFT))?, self.load(node.wrapping_add(RIGHT))?);
-        let (parent, was_black) = (self.parent(node)?, self.colour(node)? == BLACK);
+        let (parent, was_black) = (self.parent(node)?, self.color(node)? == BLACK);
         if left == 0 || right == 0 {
             let only = left | right;
             self.replace(node, only, parent)?;
             if only == 0 {
                 return Ok((parent, was_black && parent != 0));
             }
-            let colour = self.colour(node)?;
-            self.store(only, parent | colour)?;
+            let color = self.color(node)?;
+            self.store(only, parent | color)?;
             return Ok((parent, false));
         }
         self.unlink_inner(node, left, right)
     }
 
-    /// Takes out a node with two children: the next one in order takes its place.
+    /// Removes a node with two children: the next node in order replaces it.
     fn unlink_inner(
         &mut self,
         node: u64,
@@ -276,7 +277,7 @@ impl<'a> Tree<'a> {
     ) -> Result<(u64, bool), Box<Fault>> {
         let heir = self.first_under(right)?;
         let (orphan, heir_black) =
-            (self.load(heir.wrapping_add(RIGHT))?, self.colour(heir)? == BLACK);
+            (self.load(heir.wrapping_add(RIGHT))?, self.color(heir)? == BLACK);
         let mut from = heir;
         if heir != right {
             from = self.parent(heir)?;
@@ -296,7 +297,7 @@ impl<'a> Tree<'a> {
         Ok((from, heir_black))
     }
 
-    /// One branch under `from`, empty at first, lacks a black node.
+    /// Rebalances after a removal: one branch under `from`, empty at first, lacks a black node.
     fn balance_removed(&mut self, from: u64) -> Result<(), Box<Fault>> {
         let (mut short, mut parent) = (0, from);
         loop {
@@ -304,7 +305,7 @@ impl<'a> Tree<'a> {
             let side = if self.load(parent.wrapping_add(RIGHT))? == short { RIGHT } else { LEFT };
             let other = opposite(side);
             let mut sibling = self.load(parent.wrapping_add(other))?;
-            if self.colour(sibling)? == RED {
+            if self.color(sibling)? == RED {
                 self.rotate(parent, side)?;
                 self.paint(sibling, BLACK)?;
                 self.paint(parent, RED)?;
@@ -312,11 +313,11 @@ impl<'a> Tree<'a> {
             }
             let (near, far) =
                 (self.load(sibling.wrapping_add(side))?, self.load(sibling.wrapping_add(other))?);
-            if self.colour(far)? == RED || self.colour(near)? == RED {
+            if self.color(far)? == RED || self.color(near)? == RED {
                 return self.turn_removed(parent, sibling, side);
             }
             self.paint(sibling, RED)?;
-            if self.colour(parent)? == RED {
+            if self.color(parent)? == RED {
                 return self.paint(parent, BLACK);
             }
             (short, parent) = (parent, self.parent(parent)?);
@@ -329,14 +330,14 @@ impl<'a> Tree<'a> {
     fn turn_removed(&mut self, parent: u64, sibling: u64, side: u64) -> Result<(), Box<Fault>> {
         let other = opposite(side);
         let mut top = sibling;
-        if self.colour(self.load(sibling.wrapping_add(other))?)? == BLACK {
+        if self.color(self.load(sibling.wrapping_add(other))?)? == BLACK {
             top = self.load(sibling.wrapping_add(side))?;
             self.rotate(sibling, other)?;
             self.paint(sibling, RED)?;
         }
-        let (colour, far) = (self.colour(parent)?, self.load(top.wrapping_add(other))?);
+        let (color, far) = (self.color(parent)?, self.load(top.wrapping_add(other))?);
         self.rotate(parent, side)?;
-        self.paint(top, colour)?;
+        self.paint(top, color)?;
         self.paint(parent, BLACK)?;
         self.paint(far, BLACK)
     }
@@ -346,11 +347,11 @@ const fn opposite(side: u64) -> u64 {
     RIGHT + LEFT - side
 }
 
-/// Where a node's children are.
+/// Offsets of a node's children.
 const LEFT: u64 = TREE_CHILDREN[0];
 const RIGHT: u64 = TREE_CHILDREN[1];
 const LEFTMOST: u64 = 8;
 const BLACK: u64 = 1;
 const RED: u64 = 0;
-/// Far more links than a balanced tree of all the heap's objects is deep.
+/// Maximum number of links, far above the depth of a balanced tree of all objects of the heap.
 const STEPS: u32 = 1 << 12;

@@ -1,4 +1,4 @@
-//! `bpf_user_ringbuf_drain`: records from user space, each handed to a callback as a dynptr.
+//! `bpf_user_ringbuf_drain`: records from user space, each passed to a callback as a dynptr.
 
 use std::sync::Arc;
 
@@ -36,17 +36,17 @@ fn drain(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     drained.map(|drained| drained.unwrap_or_else(Errno::in_r0))
 }
 
-/// What a record is handed to.
+/// A callback for records.
 struct Call {
     number: u32,
-    /// Where the callback finds its dynptr.
+    /// Address of the dynptr that the callback receives.
     dynptr: u64,
     callback: u64,
     context: u64,
 }
 
 impl Call {
-    /// Hands records over until there are none or the callback has enough; how many.
+    /// Passes records to the callback until there are none or it stops; returns their number.
     fn each(
         &self,
         processor: &mut Processor,
@@ -86,18 +86,18 @@ impl Call {
     }
 }
 
-/// The user ring buffer that an argument points to.
+/// The user ring buffer of an argument.
 fn ring_of(processor: &Processor, pointer: u64) -> Result<Arc<Map>, Box<Fault>> {
     let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(NAME))?;
     if map.facts().kind == MapKind::USER_RINGBUF {
         return Ok(Arc::clone(&processor.maps[offset(pointer) as usize]));
     }
-    Err(bad_argument(NAME, 1, format!("`{}` is no user ring buffer", map.facts().name)))
+    Err(bad_argument(NAME, 1, format!("`{}` is not a user ring buffer", map.facts().name)))
 }
 
 const NAME: &str = "bpf_user_ringbuf_drain";
-/// Most records of one call; the kernel's `BPF_MAX_USER_RINGBUF_SAMPLES`.
+/// Maximum number of records of one call; the kernel's `BPF_MAX_USER_RINGBUF_SAMPLES`.
 const SAMPLES: u32 = 128 << 10;
-/// Whether user space is woken. Here nobody sleeps.
+/// Flags that control the wakeup of user space; here they have no effect.
 const NO_WAKEUP: u64 = 1;
 const FORCE_WAKEUP: u64 = 2;

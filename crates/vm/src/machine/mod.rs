@@ -78,7 +78,7 @@ impl Machine {
     /// Number of the program of that name.
     ///
     /// # Errors
-    /// The object has no such program, or has one that was not loaded: the error says why.
+    /// The object has no such program, or the program was not loaded; the error has the reason.
     pub fn program(&self, name: &str) -> Result<usize> {
         let programs = self.shared.programs();
         let found = programs.iter().position(|one| one.program.name() == name);

@@ -1,7 +1,7 @@
-//! How labels flow through helpers and kfuncs.
+//! Flow of labels through helpers and kfuncs.
 //!
-//! Those that are sources, or copy bytes, are known by name; for any other the result has the
-//! labels of all arguments, and of the memory that an argument with a length behind it names.
+//! Functions that are sources, or copy bytes, are listed by name; the result of any other has the
+//! labels of all arguments, and of the memory that an argument with a length after it refers to.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{Taint, is_address, is_followed};
 use crate::memory::RegionId;
 use crate::processor::{CallEvent, Step};
 
-/// Where marked values come from.
+/// Functions whose results are marked.
 const SOURCES: &[(&str, Label)] = &[
     ("bpf_ktime_get_ns", Label::CLOCK),
     ("bpf_ktime_get_boot_ns", Label::CLOCK),
@@ -25,11 +25,11 @@ const SOURCES: &[(&str, Label)] = &[
     ("bpf_get_current_pid_tgid", Label::RANDOM),
 ];
 
-/// Bytes of memory that an argument may name.
+/// Maximum number of bytes of a memory argument.
 const LONGEST: u64 = 1 << 16;
 
 impl Taint {
-    /// What a call decides before it runs: how often it calls back.
+    /// Effect of a call before it runs: a marked argument may determine how often it calls back.
     pub(super) fn before_call(&mut self, step: &Step<'_>) {
         let program = step.program;
         let name = program.callee(program.ops()[step.slot].imm);
@@ -68,15 +68,15 @@ impl Taint {
         self.registers().labels[1..6].fill(Label::NONE);
     }
 
-    /// Labels of the result of an operation on an element. A marked key of one that changes the map
-    /// makes the whole map uncertain.
+    /// Labels of the result of an operation on an element. A marked key in an operation that
+    /// changes the map makes the whole map uncertain.
     fn key(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
         let size = self.maps[number].facts().key_size as usize;
         let key = self.shadow.read(call.args[1], size).as_data();
         let is_lookup = call.name.starts_with("bpf_map_lookup");
         self.doubt(number, if is_lookup { Label::NONE } else { key });
-        // Each index of an array is there.
+        // Every index of an array exists.
         key | if self.is_array(number) { Label::NONE } else { self.map(number) }
     }
 
@@ -121,7 +121,7 @@ impl Taint {
         self.map(number)
     }
 
-    /// Bytes of the packet, which may lie in several buffers: all of its labels count.
+    /// Reads bytes of the packet, which may be in several buffers: all of its labels count.
     fn load_bytes(&mut self, call: &CallEvent<'_>) -> Label {
         let asked = self.label(2).as_data() | self.label(4).as_data();
         let label = asked | self.shadow.all_of_packet().as_data() | self.control;

@@ -13,10 +13,10 @@ pub enum Role {
     Main,
     /// r1 the context, r2 the caller's numbers, r3 a number.
     Function,
-    /// Of `bpf_loop`: r1 the turn, r2 the caller's numbers.
+    /// A callback of `bpf_loop`: r1 is the turn, r2 the caller's numbers.
     Callback,
-    /// Of `bpf_for_each_map_elem` over that map: r2 the key, r3 the value, r4 the caller's
-    /// numbers.
+    /// A callback of `bpf_for_each_map_elem` over that map: r2 the key, r3 the value, r4 the
+    /// caller's numbers.
     Each {
         map: usize,
     },

@@ -111,7 +111,7 @@ impl Writer<'_> {
         self.a.jump_if(R0, Cond::Eq, 0, none);
         self.a.store32(frame(KEY), self.rng.between(0, 2));
         self.a.mov(R1, R0).mov(R2, R10).add(R2, KEY).call(Helper::MAP_LOOKUP_ELEM);
-        // Inner maps are arrays alike, in front of the map that holds them.
+        // Inner maps are equal arrays, before the map that holds them.
         self.found(outer - 1);
         self.a.bind(none);
         self.state.meet(&before);
@@ -161,7 +161,7 @@ impl Writer<'_> {
         true
     }
 
-    /// Pushes, pops or looks at what comes next.
+    /// Pushes, pops or peeks.
     pub(super) fn queue(&mut self) -> bool {
         let Some(map) = self.map_of(&PUSHED).filter(|_| self.can_call()) else { return false };
         let bloom = self.maps.kind(map) == MapKind::BLOOM_FILTER;
@@ -198,7 +198,8 @@ impl Writer<'_> {
         true
     }
 
-    /// Elements of a map, or of any, may be gone: values that are no array's are forgotten.
+    /// Elements of a map, or of any, may be gone: pointers to values of other maps than arrays are
+    /// forgotten.
     pub(super) fn elements_moved(&mut self, changed: Option<usize>) {
         let maps = self.maps;
         self.state.forget(|kind| match kind {
@@ -214,7 +215,7 @@ impl Writer<'_> {
         self.bytes_of(to, len, |_| true);
     }
 
-    /// The same for helpers that do not read packets.
+    /// An argument of bytes for helpers that do not read packets.
     pub(super) fn kept_bytes_argument(&mut self, to: Reg, len: u16) {
         self.bytes_of(to, len, |kind| !matches!(kind, Kind::Packet { .. }));
     }

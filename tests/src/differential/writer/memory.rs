@@ -141,7 +141,7 @@ impl Writer<'_> {
         true
     }
 
-    /// A second pointer into the same memory: further on, or where a number says.
+    /// A second pointer into the same memory, at a constant or variable offset.
     pub(super) fn derive(&mut self) -> bool {
         let pointers = self.state.all(|kind| kind.len() >= 2);
         let Some([to]) = self.targets() else { return false };

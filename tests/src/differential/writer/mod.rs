@@ -81,7 +81,7 @@ const BUFFER_LEN: u16 = 32;
 type Weighted<W> = (usize, fn(&mut W) -> bool);
 
 impl<'a> Writer<'a> {
-    /// Actions with their weights; each says whether it found what it needs.
+    /// Actions with their weights; each returns whether it found what it needs.
     const ACTIONS: [Weighted<Self>; 37] = [
         (14, Self::arithmetic),
         (4, Self::constant),
@@ -155,9 +155,8 @@ impl<'a> Writer<'a> {
         (writer.a, writer.actions)
     }
 
-    /// Up to `most` actions.
-    ///
-    /// Each has a generator of its own, so that the others stay what they are without it.
+    /// Up to `most` actions. Each has its own generator, so that the others do not change without
+    /// it.
     fn block(&mut self, most: usize) {
         self.depth += 1;
         for _ in 0..1 + self.rng.below(most) {

@@ -1,4 +1,4 @@
-//! Actions on the packet: bytes behind a check, metadata, its ends, copies of parts.
+//! Actions on the packet: bytes after a check, metadata, its ends, copies of parts.
 
 use spec::asm::{Cond, Helper, Label, Reg, Reg::*};
 
@@ -9,7 +9,7 @@ const DATA_META: i16 = 8;
 const FIELDS: [i16; 2] = [12, 16];
 
 impl Writer<'_> {
-    /// Bytes of the packet from its start or from where a number says.
+    /// Bytes of the packet from its start or from a variable offset.
     pub(super) fn packet(&mut self) -> bool {
         let (Some(context), Some([data, end, scratch])) = (self.context, self.targets()) else {
             return false;
@@ -60,7 +60,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Jumps when there are too few bytes, said in one of the ways that compilers use.
+    /// Jumps when there are too few bytes, in one of the forms that compilers use.
     fn compare_pointers(&mut self, wanted: Reg, end: Reg, short: Label) {
         match self.rng.below(4) {
             0 => self.a.jump_if(wanted, Cond::Gt, end, short),

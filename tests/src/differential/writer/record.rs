@@ -6,7 +6,7 @@ use spec::asm::{Cond, Helper, Reg::*};
 use super::{BUFFER, BUFFER_LEN, DATA, DYNPTR, Kind, Writer};
 
 impl Writer<'_> {
-    /// A record for user space, or what a ring buffer says of itself.
+    /// A record for user space, or a query of a ring buffer.
     pub(super) fn ring(&mut self) -> bool {
         let rings = self.maps.of(&[MapKind::RINGBUF]);
         if rings.is_empty() || !self.can_call() {

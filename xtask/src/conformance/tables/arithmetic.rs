@@ -1,7 +1,7 @@
 //! Arithmetic with two operands, in all four forms.
 
 use super::Files;
-use super::layout::{Block, Body, pairs, singles};
+use super::layout::{Block, Body, all_pairs, all_singles};
 use super::values::{IMMEDIATES, SHIFT_IMMEDIATES, SHIFTS, Width};
 
 const OPERATIONS: &[&str] = &[
@@ -14,35 +14,38 @@ pub fn cases(files: &mut Files) {
         for width in Width::ALL {
             let (bits, suffix) = (width.bits(), width.suffix());
             let name = format!("{operation}{bits}");
-            files.insert(
-                format!("everywhere/arithmetic/{name}-reg.data"),
-                register(operation, width),
-            );
+            for (end, text) in register(operation, width) {
+                files.insert(format!("everywhere/arithmetic/{name}-reg{end}.data"), text);
+            }
             let all = if is_shift(operation) { SHIFT_IMMEDIATES } else { IMMEDIATES };
             let allowed = |imm: &&i32| is_loadable(operation, width, **imm);
             let (within, beyond): (Vec<i32>, Vec<i32>) = all.iter().partition(allowed);
             for (folder, immediates) in [("everywhere/arithmetic", within), ("beyond", beyond)] {
                 if !immediates.is_empty() {
                     let title = format!("{operation}{suffix} with immediates");
-                    let text = immediate(&title, operation, width, &immediates);
-                    files.insert(format!("{folder}/{name}-imm.data"), text);
+                    for (end, text) in immediate(&title, operation, width, &immediates) {
+                        files.insert(format!("{folder}/{name}-imm{end}.data"), text);
+                    }
                 }
             }
         }
     }
 }
 
-fn register(operation: &'static str, width: Width) -> String {
+/// The ends of the names of cases, and their texts.
+type Cases = Vec<(String, String)>;
+
+fn register(operation: &'static str, width: Width) -> Cases {
     let mnemonic = format!("{operation}{}", width.suffix());
     let second = if is_shift(operation) { SHIFTS } else { width.values() };
     let body = Body::value(&format!("ldxdw %r4, [%r9+0]\n{mnemonic} %r3, %r4"));
     let title = format!("{mnemonic} with registers");
-    pairs(&title, width.values(), second, &body, |a, b| {
+    all_pairs(&title, width.values(), second, &body, |a, b| {
         result(operation, width, a, b).to_le_bytes().to_vec()
     })
 }
 
-fn immediate(title: &str, operation: &'static str, width: Width, immediates: &[i32]) -> String {
+fn immediate(title: &str, operation: &'static str, width: Width, immediates: &[i32]) -> Cases {
     let block = |imm: &i32| -> Block {
         let imm = *imm;
         let body = Body::value(&format!("{operation}{} %r3, {imm}", width.suffix()));
@@ -50,7 +53,7 @@ fn immediate(title: &str, operation: &'static str, width: Width, immediates: &[i
         (body, Box::new(move |a| expected(a).to_le_bytes().to_vec()))
     };
     let blocks: Vec<Block> = immediates.iter().map(block).collect();
-    singles(title, width.values(), &blocks)
+    all_singles(title, width.values(), &blocks)
 }
 
 fn is_shift(operation: &str) -> bool {

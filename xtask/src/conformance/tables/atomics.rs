@@ -1,6 +1,6 @@
 //! Atomic operations on the stack: memory and register afterwards.
 //!
-//! The 32-bit ones work on the low half of a word of 64 bits, whose other half must stay.
+//! The 32-bit ones work on the low half of a word of 64 bits, whose other half must not change.
 
 use super::Files;
 use super::layout::{Body, pairs};

@@ -1,7 +1,7 @@
-//! Conditional jumps, in all four forms: taken and not.
+//! Conditional jumps, in all four forms, forward and back: taken and not.
 
 use super::Files;
-use super::layout::{Block, Body, pairs, singles};
+use super::layout::{Block, Body, all_pairs, all_singles};
 use super::values::{IMMEDIATES, Width};
 
 const CONDITIONS: &[&str] =
@@ -12,33 +12,55 @@ pub fn cases(files: &mut Files) {
         for width in Width::ALL {
             let mnemonic = format!("{condition}{}", width.suffix());
             let name = format!("everywhere/jumps/{condition}{}", width.bits());
-            let body = body(&format!("ldxdw %r4, [%r9+0]\n{mnemonic} %r3, %r4, taken"), "");
-            let title = format!("{mnemonic} with registers");
             let values = width.values();
-            let text = pairs(&title, values, values, &body, |a, b| {
-                vec![u8::from(holds(condition, width, a, b))]
-            });
-            files.insert(format!("{name}-reg.data"), text);
-            let title = format!("{mnemonic} with immediates");
-            let blocks: Vec<Block> =
-                IMMEDIATES.iter().map(|imm| block(condition, width, *imm)).collect();
-            files.insert(format!("{name}-imm.data"), singles(&title, values, &blocks));
+            for direction in [FORWARD, BACK] {
+                let jump = format!("ldxdw %r4, [%r9+0]\n{mnemonic} %r3, %r4, taken");
+                let (body, Direction { title, end, .. }) = (body(&jump, "", direction), direction);
+                let title = format!("{mnemonic} {title} with registers");
+                let expected = |a, b| vec![u8::from(holds(condition, width, a, b))];
+                for (list, text) in all_pairs(&title, values, values, &body, expected) {
+                    files.insert(format!("{name}-reg{end}{list}.data"), text);
+                }
+                let title = format!("{mnemonic} {} with immediates", direction.title);
+                let block = |imm: &i32| block(condition, width, *imm, direction);
+                let blocks: Vec<Block> = IMMEDIATES.iter().map(block).collect();
+                for (list, text) in all_singles(&title, values, &blocks) {
+                    files.insert(format!("{name}-imm{end}{list}.data"), text);
+                }
+            }
         }
     }
 }
 
-fn block(condition: &'static str, width: Width, imm: i32) -> Block {
-    let body = body(&format!("{condition}{} %r3, {imm}, taken@", width.suffix()), "@");
+fn block(condition: &'static str, width: Width, imm: i32, direction: Direction) -> Block {
+    let body = body(&format!("{condition}{} %r3, {imm}, taken@", width.suffix()), "@", direction);
     let b = i64::from(imm).cast_unsigned();
     (body, Box::new(move |a| vec![u8::from(holds(condition, width, a, b))]))
 }
 
-/// `jump` goes to `taken` if r3 fulfils it.
-fn body(jump: &str, number: &str) -> Body {
-    let text = format!(
-        "ldxb %r5, [%r6+0]\nldxdw %r3, [%r8+0]\n{jump}\njne %r5, 0, wrong\nja on{number}\n\
-         taken{number}:\njne %r5, 1, wrong\non{number}:\n"
-    );
+/// Where a jump goes.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    title: &'static str,
+    /// A part of the name of its cases.
+    end: &'static str,
+    is_back: bool,
+}
+
+const FORWARD: Direction = Direction { title: "forward", end: "", is_back: false };
+const BACK: Direction = Direction { title: "back", end: "-back", is_back: true };
+
+/// `jump` goes to `taken` if r3 satisfies it.
+fn body(jump: &str, number: &str, direction: Direction) -> Body {
+    let load = "ldxb %r5, [%r6+0]\nldxdw %r3, [%r8+0]\n";
+    let not_taken = format!("{jump}\njne %r5, 0, wrong\nja on{number}\n");
+    let taken = format!("taken{number}:\njne %r5, 1, wrong\n");
+    let text = match direction.is_back {
+        false => format!("{load}{not_taken}{taken}on{number}:\n"),
+        true => format!(
+            "{load}ja test{number}\n{taken}ja on{number}\ntest{number}:\n{not_taken}on{number}:\n"
+        ),
+    };
     Body { text, row: 1 }
 }
 

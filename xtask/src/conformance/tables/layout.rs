@@ -23,6 +23,29 @@ impl Body {
     }
 }
 
+/// A case for every list of `first` with every list of `second`: the end of its name, and its text.
+pub fn all_pairs(
+    title: &str,
+    first: &[&[u64]],
+    second: &[&[u64]],
+    body: &Body,
+    expected: impl Fn(u64, u64) -> Vec<u8>,
+) -> Vec<(String, String)> {
+    let mut cases = Vec::new();
+    for (i, first) in first.iter().enumerate() {
+        for (j, second) in second.iter().enumerate() {
+            cases.push((format!("-{i}{j}"), pairs(title, first, second, body, &expected)));
+        }
+    }
+    cases
+}
+
+/// A case for every list of `values`: the end of its name, and its text.
+pub fn all_singles(title: &str, values: &[&[u64]], blocks: &[Block]) -> Vec<(String, String)> {
+    let case = |(i, values): (usize, &&[u64])| (format!("-{i}"), singles(title, values, blocks));
+    values.iter().enumerate().map(case).collect()
+}
+
 /// Every value of `first` with every value of `second`.
 pub fn pairs(
     title: &str,

@@ -39,7 +39,7 @@ pub fn cases(files: &mut Files) {
     }
 }
 
-/// From every offset that holds the whole value, counted from the front and from behind.
+/// From every offset that holds the whole value, counted from the start and from the end.
 fn loads(mnemonic: &str, size: usize, signed: bool) -> String {
     let mut asm = "mov %r7, 0\nmov %r6, %r1\nadd %r6, 16\n".to_owned();
     for offset in 0..=16 - size {
@@ -59,7 +59,7 @@ fn loads(mnemonic: &str, size: usize, signed: bool) -> String {
     plain(&title, &asm, &CONTENTS)
 }
 
-/// To every offset; what is around it must stay. `None` stores a register.
+/// To every offset; the bytes around it must not change. `None` stores a register.
 fn stores(mnemonic: &str, size: usize, imm: Option<i32>) -> String {
     let value = imm.map_or(REGISTER, |imm| i64::from(imm).cast_unsigned());
     let operand = imm.map_or("%r5".to_owned(), |imm| imm.to_string());

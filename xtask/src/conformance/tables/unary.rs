@@ -28,7 +28,8 @@ const TABLE: &[Row] = &[
 ];
 
 pub fn cases(files: &mut Files) {
-    let values: Vec<u64> = WIDE.iter().chain(HALF).chain(BYTES).copied().collect();
+    let values = WIDE.iter().chain(HALF).chain(&[BYTES]).flat_map(|list| list.iter().copied());
+    let values: Vec<u64> = values.collect();
     for (mnemonic, result) in TABLE {
         let body = if mnemonic.starts_with("movsx") {
             // From another register, and onto itself.

@@ -1,5 +1,5 @@
 //! AF_PACKET with rings: TPACKET_V3 to receive, TPACKET_V2 to send, and to do both, where a block
-//! that is handed over after a millisecond would be late. Also the client of round trips.
+//! that is delivered after a millisecond would be late. Also the client of round trips.
 
 use std::io;
 use std::mem::size_of;
@@ -79,7 +79,7 @@ impl Packets {
         Ok(Self { fd, rx, tx })
     }
 
-    /// Fills up to `n` slots and hands them over.
+    /// Fills up to `n` slots and passes them to the kernel.
     fn send(
         &mut self,
         n: usize,
@@ -122,7 +122,7 @@ impl Packets {
         let mut length = size_of_val(&statistics) as libc::socklen_t;
         let place = (&raw mut statistics).cast();
         let (fd, option) = (self.fd.as_raw_fd(), libc::PACKET_STATISTICS);
-        // SAFETY: room for as many bytes as it is told.
+        // SAFETY: the value has space for the stated number of bytes.
         unsafe { libc::getsockopt(fd, libc::SOL_PACKET, option, place, &mut length) };
         Dropped { ring_full: statistics[1].into(), others: 0 }
     }
@@ -160,14 +160,14 @@ impl Slots {
         let start: *mut u8 = self.header(self.at).cast();
         // SAFETY: the data are inside of the slot.
         let start = unsafe { start.add(offset) };
-        // SAFETY: the slot's status says that it is ours.
+        // SAFETY: the slot's status marks it as ours.
         unsafe { std::slice::from_raw_parts_mut(start, length) }
     }
 
-    /// Hands over the slot at hand, filled.
+    /// Passes the current slot, which is filled, to the kernel.
     #[inline(always)]
     fn submit(&mut self, size: usize) {
-        // SAFETY: the slot's status says that it is ours.
+        // SAFETY: the slot's status marks it as ours.
         unsafe { (*self.header(self.at)).tp_len = size as u32 };
         self.status().store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
         self.at = (self.at + 1) % SLOTS;
@@ -180,7 +180,7 @@ impl Slots {
             return false;
         }
         let header = self.header(self.at);
-        // SAFETY: the slot's status says that it is ours.
+        // SAFETY: the slot's status marks it as ours.
         let (mac, length) = unsafe { ((*header).tp_mac, (*header).tp_snaplen) };
         read(self.data(mac.into(), length as usize));
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -210,7 +210,7 @@ impl Blocks {
             return false;
         }
         let header: *const tpacket3_hdr = self.next.as_ptr().cast();
-        // SAFETY: the block's status says that it is ours.
+        // SAFETY: the block's status marks it as ours.
         let header = unsafe { &*header };
         // SAFETY: the data are inside of the block.
         let start = unsafe { self.next.add(header.tp_mac.into()) };
@@ -222,7 +222,7 @@ impl Blocks {
             self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.at = (self.at + 1) % BLOCKS;
         } else {
-            // SAFETY: the kernel says where the next one is.
+            // SAFETY: the kernel stores the offset of the next one.
             self.next = unsafe { self.next.add(header.tp_next_offset as usize) };
         }
         true
@@ -233,11 +233,11 @@ impl Blocks {
             return false;
         }
         let block = self.block();
-        // SAFETY: the block's status says that it is ours, and blocks have no other header.
+        // SAFETY: the block's status marks it as ours, and blocks have no other header.
         let header = unsafe { &(*block).hdr.bh1 };
         self.left = header.num_pkts;
         let first = header.offset_to_first_pkt as usize;
-        // SAFETY: the kernel says where the first one is.
+        // SAFETY: the kernel stores the offset of the first one.
         self.next = unsafe { NonNull::new_unchecked(block.cast::<u8>().add(first)) };
         if self.left == 0 {
             self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -252,19 +252,19 @@ impl Blocks {
     }
 
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: the first word of a block's header, which the kernel writes at once.
+        // SAFETY: the first word of a block's header, which the kernel writes atomically.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.block()).hdr.bh1.block_status) }
     }
 }
 
 fn status_of<'a>(header: *mut tpacket2_hdr) -> &'a AtomicU32 {
-    // SAFETY: the first word of a slot, which the kernel writes at once.
+    // SAFETY: the first word of a slot, which the kernel writes atomically.
     unsafe { AtomicU32::from_ptr(&raw mut (*header).tp_status) }
 }
 
 fn set<T>(fd: RawFd, option: c_int, value: &T) -> io::Result<()> {
     let (place, length) = ((&raw const *value).cast(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the value has as many bytes as are told.
+    // SAFETY: the value has the stated number of bytes.
     check(unsafe { libc::setsockopt(fd, libc::SOL_PACKET, option, place, length) }).map(drop)
 }
 
@@ -275,7 +275,7 @@ fn bind(fd: RawFd, device: &str) -> io::Result<()> {
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = ifindex(device)? as i32;
     let (place, length) = ((&raw const address).cast(), size_of_val(&address) as libc::socklen_t);
-    // SAFETY: the address has as many bytes as are told.
+    // SAFETY: the address has the stated number of bytes.
     check(unsafe { libc::bind(fd, place, length) }).map(drop)
 }
 

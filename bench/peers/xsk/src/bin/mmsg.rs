@@ -51,7 +51,7 @@ impl Messages {
     }
 
     fn send(&mut self, fd: RawFd, n: usize) -> io::Result<usize> {
-        // SAFETY: so many headers, and what they point at, are ours.
+        // SAFETY: `n` headers, and what they point to, are ours.
         answer(unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), n as u32, FLAGS) })
     }
 
@@ -61,7 +61,7 @@ impl Messages {
             self.headers[at].msg_hdr.msg_namelen = size_of::<sockaddr_in>() as u32;
         }
         let (headers, none) = (self.headers.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: so many headers, and what they point at, are ours.
+        // SAFETY: `n` headers, and what they point to, are ours.
         answer(unsafe { libc::recvmmsg(fd, headers, n as u32, FLAGS, none) })
     }
 
@@ -77,9 +77,9 @@ impl Messages {
 }
 
 unsafe fn zeroed_both() -> (Vec<sockaddr_in>, mmsghdr) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     let name = unsafe { zeroed() };
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     (vec![name; MOST], unsafe { zeroed() })
 }
 
@@ -91,8 +91,8 @@ fn answer(count: c_int) -> io::Result<usize> {
     }
 }
 
-/// The role's frame begins with what a frame's headers would be: the loops count by numbers that
-/// stand behind them.
+/// The role's frame begins with what a frame's headers would be: the loops count by the numbers
+/// that follow them.
 struct One {
     socket: UdpSocket,
     messages: Messages,
@@ -145,11 +145,11 @@ impl Port for One {
             self.messages.bytes[at * ROOM..at * ROOM + payload.len()].copy_from_slice(payload);
             self.messages.set_length(at, size - PAYLOAD);
         }
-        // What does not leave at once leaves later: numbers may not be left out.
+        // What is not sent by the first call is sent later: numbers may not be left out.
         let mut sent = 0;
         while sent < n {
             let (fd, headers) = (self.socket.as_raw_fd(), &mut self.messages.headers[sent..n]);
-            // SAFETY: so many headers, and what they point at, are ours.
+            // SAFETY: `n` headers, and what they point to, are ours.
             sent += answer(unsafe {
                 libc::sendmmsg(fd, headers.as_mut_ptr(), headers.len() as u32, 0)
             })?;
@@ -237,7 +237,7 @@ fn buffers(fd: RawFd) -> io::Result<()> {
     let bytes: c_int = 8 << 20;
     for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
         let (place, length) = ((&raw const bytes).cast(), size_of_val(&bytes) as u32);
-        // SAFETY: the value has as many bytes as are told.
+        // SAFETY: the value has the stated number of bytes.
         check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, place, length) })?;
     }
     Ok(())
@@ -248,12 +248,12 @@ fn no_room(fd: RawFd) -> Dropped {
     let mut words = [0u32; SK_MEMINFO_VARS];
     let mut length = size_of_val(&words) as libc::socklen_t;
     let place = (&raw mut words).cast();
-    // SAFETY: room for as many bytes as it is told.
+    // SAFETY: the value has space for the stated number of bytes.
     unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, place, &mut length) };
     Dropped { ring_full: words[SK_MEMINFO_DROPS].into(), others: 0 }
 }
 
-/// Of include/uapi/linux/sock_diag.h.
+/// Index of the drop counter, from include/uapi/linux/sock_diag.h.
 const SK_MEMINFO_DROPS: usize = 8;
 const SK_MEMINFO_VARS: usize = 9;
 const MOST: usize = 1024;

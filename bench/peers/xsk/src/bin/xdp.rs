@@ -66,7 +66,7 @@ impl One {
         let sent = unsafe { tx.send(&mut self.slab, true) };
         let taken = before - self.slab.len();
         self.flying += taken;
-        // It says so when the kernel has not done all of it at once; they are queued all the same.
+        // It reports when the kernel has not sent all of them yet; they are queued nevertheless.
         match sent {
             Err(error) if !is_transient(&error) => Err(error),
             _ => Ok(taken),
@@ -93,7 +93,7 @@ impl One {
     }
 
     fn kick(&mut self) -> io::Result<()> {
-        // An empty slab kicks nobody: ask as the library does.
+        // An empty slab wakes no one: make the call that the library makes.
         let fd = self.socket.raw_fd();
         // SAFETY: no memory is passed.
         let answer = unsafe {
@@ -109,7 +109,7 @@ impl One {
     }
 }
 
-/// At most so many of a slab.
+/// At most the given number of frames of a slab.
 struct Few<'a>(&'a mut HeapSlab, usize);
 
 impl Slab for Few<'_> {

@@ -66,7 +66,7 @@ impl Rings {
         let socket = socket.map_err(error)?;
         let mut device = umem.fq_cq(&socket).map_err(error)?;
         let sizes = NonZeroU32::new(RING);
-        // One that shares memory has the flags of the first, and may not say them.
+        // One that shares memory has the flags of the first, and must not pass them.
         let bind_flags = if first { SocketConfig::XDP_BIND_NEED_WAKEUP } else { 0 };
         let config = SocketConfig { rx_size: sizes, tx_size: sizes, bind_flags };
         let user = umem.rx_tx(&socket, &config).map_err(error)?;

@@ -16,7 +16,7 @@ use crate::harness::Arm;
 use crate::hook::{limit, xdp};
 use crate::micro::drop_cost::Case;
 
-/// All of them.
+/// The arms of all programs.
 pub fn arms<'a>(cells: &[(Cell, Rc<Object>)], peers: &[Peer], end: End) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
     for (cell, object) in cells {
@@ -57,6 +57,7 @@ fn arm<'a>(
     Ok(Arm::new(name, "ns", move |window| case.measure(window)))
 }
 
+/// The frame that all programs run on.
 pub fn frame(end: End) -> Result<Vec<u8>> {
     let from = Side::new("02:00:00:00:00:01", &end.source.to_string(), end.port)?;
     let to = Side::new("02:00:00:00:00:02", &end.dest.to_string(), end.port)?;

@@ -1,8 +1,8 @@
 //! iptables in table raw, with rules or with a set of ipset.
 //!
-//! Rule: the table is there in all turns, since nobody can take it away; rules are in it for a
-//! turn. Where a host has both kinds of iptables, the legacy one is used: the other one's rules are
-//! those of nft.
+//! Rule: the table exists in all turns, because it cannot be removed; rules are in it for a turn.
+//! Where a host has both kinds of iptables, the legacy one is used: the other one's rules are those
+//! of nft.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -18,11 +18,11 @@ pub struct Chain {
     restore: Tool,
 }
 
-/// With rules in it.
+/// The table with rules in it.
 pub struct FilledChain<'a>(&'a Chain);
 
 impl Chain {
-    /// Empty.
+    /// The table without rules.
     pub fn new(field: &Field) -> Result<Self> {
         let mut refusals = Vec::new();
         for program in PROGRAMS {
@@ -35,7 +35,7 @@ impl Chain {
         bail!(refusals.join("; "))
     }
 
-    /// With rules that [`rules`] or [`IpSet::rule`] wrote.
+    /// Loads rules that [`rules`] or [`IpSet::rule`] wrote.
     pub fn fill(&self, rules: &str) -> Result<FilledChain<'_>> {
         self.put(rules)?;
         Ok(FilledChain(self))
@@ -55,6 +55,7 @@ impl Drop for FilledChain<'_> {
     }
 }
 
+/// The rules in the format of `iptables-restore`.
 pub fn rules(lines: &[Line]) -> String {
     lines.iter().map(|line| format!("-A PREROUTING {} -j DROP\n", line.iptables())).collect()
 }
@@ -63,6 +64,7 @@ pub fn rules(lines: &[Line]) -> String {
 pub struct IpSet;
 
 impl IpSet {
+    /// Creates a set of these addresses at the receiver.
     pub fn new(field: &Field, addresses: &[Ipv4Addr]) -> Result<Self> {
         let most = addresses.len().next_power_of_two();
         let mut script =
@@ -74,11 +76,11 @@ impl IpSet {
         Ok(Self)
     }
 
-    /// `src` or `dst` is in it.
+    /// A rule that matches if `src` or `dst` is in the set.
     pub fn rule(&self, side: &str) -> String {
         format!("-A PREROUTING -m set --match-set many {side} -j DROP\n")
     }
 }
 
-/// The last is what a host calls its own choice.
+/// Programs to try; the last is the host's default.
 const PROGRAMS: [&str; 3] = ["iptables-legacy-restore", "iptables-nft-restore", "iptables-restore"];

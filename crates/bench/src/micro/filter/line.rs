@@ -1,4 +1,4 @@
-//! The rules that are measured, in the words of each program that has them.
+//! The rules that are measured, in the syntax of each program.
 //!
 //! Rule: the same number of rules is the same rules, everywhere; the last one matches the frames
 //! that are sent, and no other can, since all other networks are those that RFC 1918 and RFC 2544
@@ -9,11 +9,14 @@ use std::sync::Arc;
 
 use filter::{Action, Addresses, Field, Rule, Ruleset, Side, Test, Values};
 
-/// Whom frames are of, and their port on both sides.
+/// The addresses and the port of frames.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
+    /// Source address of the rule.
     pub source: Ipv4Addr,
+    /// Destination address of the rule.
     pub dest: Ipv4Addr,
+    /// Destination port of the rule.
     pub port: u16,
 }
 
@@ -27,7 +30,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The last one is that of the frames.
+    /// Rules of which the last one matches the frames.
     pub fn many(count: u32, end: End) -> Vec<Self> {
         let mut lines: Vec<_> = (1..count).map(Self::other).collect();
         lines.push(Self {
@@ -61,13 +64,13 @@ impl Line {
         Self { source, dest, is_udp: random & 3 != 0, port }
     }
 
-    /// What it tests, and how much of it.
+    /// The fields that it tests, with the lengths of prefixes.
     pub fn shape(&self) -> Shape {
         let length = |network: Option<(Ipv4Addr, u8)>| network.map(|(_, length)| length);
         Shape { source: length(self.source), dest: length(self.dest) }
     }
 
-    /// As an element of a set of nft for its shape.
+    /// The rule as an element of a set of nft for its shape.
     pub fn element(&self) -> String {
         let networks = self.source.iter().chain(&self.dest);
         let networks: String = networks.map(|(ip, length)| format!("{ip}/{length} . ")).collect();
@@ -93,7 +96,7 @@ impl Line {
         Rule { name: format!("line-{number}"), tests, action: Action::Drop }
     }
 
-    /// As a statement of nft, without its verdict.
+    /// The rule as a statement of nft, without its verdict.
     pub fn nft(&self) -> String {
         let side = |word, network: Option<(Ipv4Addr, u8)>| {
             network.map(|(ip, length)| format!("ip {word} {ip}/{length} ")).unwrap_or_default()
@@ -102,7 +105,7 @@ impl Line {
         format!("{source}{dest}{} dport {}", self.protocol().0, self.port)
     }
 
-    /// As words of iptables, without its target.
+    /// The rule as arguments of iptables, without its target.
     pub fn iptables(&self) -> String {
         let side = |word, network: Option<(Ipv4Addr, u8)>| {
             network.map(|(ip, length)| format!("{word} {ip}/{length} ")).unwrap_or_default()
@@ -133,6 +136,7 @@ impl Shape {
     }
 }
 
+/// The rules as a ruleset of the filter.
 pub fn ruleset(lines: &[Line]) -> Ruleset {
     let rules = (1..).zip(lines).map(|(number, line)| line.rule(number)).collect();
     Ruleset { rules, ..Ruleset::default() }
@@ -144,7 +148,7 @@ pub fn addresses(count: u32, end: End) -> Vec<Ipv4Addr> {
     other.filter(|address| address.octets()[0] != 10).chain([end.source]).collect()
 }
 
-/// One rule: an address is one of so many.
+/// One rule that tests whether an address is one of `count`.
 pub fn set(count: u32, side: Side, end: End) -> Ruleset {
     let number = |address: Ipv4Addr| u128::from(address.to_bits());
     let ranges = addresses(count, end).into_iter().map(number).map(|one| (one, one));

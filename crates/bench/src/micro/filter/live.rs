@@ -1,8 +1,8 @@
 //! Rules under a flood: the filter in the driver, xdp-filter there, nft and iptables.
 //!
-//! Rule: the flood is one for all turns, and held between them; whatever filters is set up for a
-//! turn alone. What comes in is counted by the device; what gets through ends in a chain of nft
-//! behind table raw, which counts too, so a turn whose rules do not do what they should fails.
+//! Rule: the flood is one for all turns, and paused between them; a filter is set up for one turn
+//! only. The device counts what arrives; packets that pass end in a chain of nft after table raw,
+//! which counts too, so a turn whose rules do not do what they should fails.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -26,20 +26,21 @@ use crate::hook::limit;
 use crate::hook::tool::Tool;
 use crate::transient::Transient;
 
-/// Where all of it is measured.
+/// The field that all filters are measured on.
 pub struct Fixture<'a> {
     field: &'a Field,
-    /// From the first turn on: even when it is held, it keeps a processor busy.
+    /// The flood, which starts with the first turn: even when it is paused, it keeps a processor
+    /// busy.
     flood: OnceCell<Flood>,
     netlink: RefCell<Netlink>,
     counters: RefCell<Nftables>,
-    /// Table of the chain that ends what gets through.
+    /// Table of the chain that drops packets that pass.
     sink: String,
-    /// Or why it is not here.
+    /// The peer, or the reason why it is missing.
     raw: Result<Chain>,
 }
 
-/// A flood that is held again when dropped.
+/// A running flood, which is paused when dropped.
 struct ActiveFlood<'a>(&'a Flood);
 
 /// Packets so far.
@@ -51,6 +52,7 @@ struct Reading {
 }
 
 impl<'a> Fixture<'a> {
+    /// Starts the flood, paused, and adds the chain that counts.
     pub fn build(field: &'a Field) -> Result<Self> {
         let sink = field::name()?;
         let chain = "type filter hook prerouting priority -299; policy accept;";
@@ -67,7 +69,7 @@ impl<'a> Fixture<'a> {
         })
     }
 
-    /// Mean nanoseconds between packets, all of which are to get through or none.
+    /// Mean nanoseconds between packets, all of which must pass, or none.
     fn measure(&self, window: Duration, passes: bool) -> Result<f64> {
         if self.flood.get().is_none() {
             let _first = self.flood.set(self.field.held_flood(LONGEST)?);
@@ -83,7 +85,7 @@ impl<'a> Fixture<'a> {
         Ok((end.time - start.time).as_secs_f64() * 1e9 / came as f64)
     }
 
-    /// Waits for so long and so many packets.
+    /// Waits for the window and for `packets` packets.
     fn until(&self, start: Reading, packets: u64, window: Duration) -> Result<Reading> {
         loop {
             sleep(window.saturating_sub(start.time.elapsed()).max(STEP));
@@ -104,7 +106,7 @@ impl<'a> Fixture<'a> {
         Ok(Reading { time, came: link.statistics.rx_packets, passed })
     }
 
-    /// In the driver, for as long as the link is kept.
+    /// Attaches a program in the driver until the link is dropped.
     fn attach(&self, object: &Object, program: &str) -> Result<kernel::Link> {
         self.field.receiver.attach(object.program(program)?, Mode::Native)
     }
@@ -123,7 +125,7 @@ impl Drop for ActiveFlood<'_> {
     }
 }
 
-/// Of every cell for everybody; who is not here is told.
+/// An arm of every cell for every filter; missing filters are reported.
 pub fn arms<'a>(
     fixture: &'a Fixture<'a>,
     cells: &[(Cell, Rc<Object>)],
@@ -148,16 +150,16 @@ pub fn arms<'a>(
     Ok(arms.arms)
 }
 
-/// In the making.
+/// The arms so far.
 struct Arms<'a> {
     fixture: &'a Fixture<'a>,
     arms: Vec<Arm<'a>>,
-    /// Of nft, so far.
+    /// Number of nft tables created so far.
     tables: usize,
 }
 
 impl<'a> Arms<'a> {
-    /// What is set up with `set` filters as long as what it returns is kept.
+    /// Adds an arm; the filter that `set` sets up is active until its guard is dropped.
     fn add<T>(&mut self, name: &str, passes: bool, set: impl Fn() -> Result<T> + 'a) {
         let (fixture, pass) = (self.fixture, if passes { "-pass" } else { "" });
         self.arms.push(Arm::new(&format!("{name}{pass}"), "ns", move |window| {
@@ -171,7 +173,7 @@ impl<'a> Arms<'a> {
         self.add(name, passes, move || fixture.attach(&object, program));
     }
 
-    /// Dropped by the least program; passed by nobody's rules.
+    /// The base lines: dropped by the smallest program, and passed without rules.
     fn nothing(&mut self) -> Result<()> {
         self.driver("live-nothing", &Rc::new(limit::object()?), limit::NAME, false);
         self.add("live-nothing", true, || Ok(()));
@@ -224,7 +226,7 @@ impl<'a> Arms<'a> {
         }
     }
 
-    /// The chain, and what is to be in it.
+    /// The rule of the chain, and the packets that it must count.
     fn raw(&self, cell: Cell, passes: bool, end: End) -> Result<(&'a Chain, String)> {
         let Fixture { field, raw, .. } = self.fixture;
         let chain = raw.as_ref().map_err(|why| anyhow!("{why:#}"))?;
@@ -247,11 +249,11 @@ fn asked_for_dest(end: End) -> Ruleset {
 }
 
 const CHAIN: &str = "ends";
-/// Packets before the clock starts, and that are measured at least.
+/// Packets before the clock starts, and the minimum number of measured packets.
 const WARM_UP: u64 = 500;
 const LEAST: u64 = 2_000;
-/// Between two looks.
+/// Time between two readings.
 const STEP: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// That the flood may last.
+/// The longest duration of the flood.
 const LONGEST: Duration = Duration::from_secs(1800);

@@ -1,4 +1,4 @@
-//! nft at ingress of a device: tables that are made once and switched on for a turn.
+//! nft at ingress of a device: tables that are created once and activated for a turn.
 //!
 //! Rule: a table that is off (`dormant`) has no hook, so packets do not meet it.
 
@@ -12,13 +12,13 @@ use super::line::Line;
 use crate::field::{self, Field};
 use crate::hook::tool::Tool;
 
-/// A table that is off.
+/// A dormant table.
 pub struct Table {
     nft: Tool,
     name: String,
 }
 
-/// While it is on.
+/// A guard while the table is active.
 pub struct ActiveTable(Rc<Table>);
 
 /// The inside of a table: maps and sets, and the rules of its chain.
@@ -66,7 +66,7 @@ impl Body {
 }
 
 impl Table {
-    /// ActiveTable the receiver of a field; `number` tells tables apart.
+    /// Adds the table at the receiver of a field; `number` makes its name unique.
     pub fn new(field: &Field, number: usize, body: &Body) -> Result<Self> {
         let name = format!("{}-{number}", field::name()?);
         let device = field.receiver.device();
@@ -78,6 +78,7 @@ impl Table {
         Ok(Self { nft, name })
     }
 
+    /// Attaches the table until the returned guard is dropped.
     pub fn on(self: &Rc<Self>) -> Result<ActiveTable> {
         self.switch("")?;
         Ok(ActiveTable(Rc::clone(self)))

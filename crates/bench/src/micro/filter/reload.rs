@@ -1,8 +1,8 @@
 //! Rules changed under a flood, as a user does it: `xway filter load` of ten thousand.
 //!
-//! Rule: the time is that of the whole command, from its start to its end; the parts are what it
-//! tells of itself. A turn in which the rules of before and after did not count each packet of the
-//! flood once is a fault and gives no number. The flood has a processor, the command another one.
+//! Rule: the time is that of the whole command, from its start to its end; the parts are those that
+//! it reports itself. A turn in which old and new rules together did not count each packet of the
+//! flood once is a fault and has no value. The flood has a processor, the command another one.
 
 use std::cell::Cell;
 use std::fs;
@@ -29,21 +29,21 @@ pub fn arm(field: &Field, end: End) -> Result<Arm<'_>> {
     Ok(Arm::wide(NAME, move |_| fixture.turn()))
 }
 
-/// Two files of rules, and who puts them in force.
+/// Two files of rules, and the command that loads them.
 struct Fixture<'a> {
     field: &'a Field,
     frame: Vec<u8>,
     xway: Tool,
     state: Folder,
-    /// Before and after the change.
+    /// Files of rules before and after the change.
     files: [PathBuf; 2],
 }
 
-/// For the program's state; dropped, what it kept is gone, and with it the rules.
+/// Directory of the program's state; dropping it removes the state and unloads the rules.
 struct Folder(PathBuf);
 
-/// Rules in force until this is dropped.
-struct InForce<'a>(&'a Fixture<'a>);
+/// Rules that are active until this is dropped.
+struct ActiveRules<'a>(&'a Fixture<'a>);
 
 impl<'a> Fixture<'a> {
     fn build(field: &'a Field, end: End) -> Result<Self> {
@@ -79,19 +79,20 @@ impl<'a> Fixture<'a> {
         let mut values = vec![Value::new(NAME, "s", seconds)];
         for part in ["read", "compile", "load", "carry", "swap"] {
             let took = &said["took"][format!("{part}_s")];
-            let took = took.as_f64().with_context(|| format!("it does not tell of {part}"))?;
+            let took = took.as_f64().with_context(|| format!("the report has no {part}"))?;
             values.push(Value::new(format!("{NAME}-{part}"), "s", took));
         }
         Ok(values)
     }
 
-    fn load(&self, path: &Path) -> Result<(InForce<'_>, Json)> {
+    fn load(&self, path: &Path) -> Result<(ActiveRules<'_>, Json)> {
         let said =
             self.ask(&["load", self.field.receiver.device(), &path.display().to_string()])?;
-        Ok((InForce(self), said))
+        Ok((ActiveRules(self), said))
     }
 
-    /// Runs when it returns. What the driver does not take is told apart.
+    /// A flood that runs when this returns. Frames that the driver does not accept are counted
+    /// separately.
     fn flood(&self) -> Result<Generator> {
         let config = Config {
             profile: Rate::PacketsPerSecond(RATE_PPS).into(),
@@ -134,7 +135,7 @@ impl<'a> Fixture<'a> {
         Ok(last.context("the last rule has no count")? + limited)
     }
 
-    /// What `xway filter` answers.
+    /// The output of `xway filter`.
     fn ask(&self, words: &[&str]) -> Result<Json> {
         let state = self.state.0.display().to_string();
         let words = [&["--state", &state, "--json", "filter"], words].concat();
@@ -152,7 +153,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A destructor cannot report, and what stays is in the temporary folder.
+        // A destructor cannot report, and the rest is in the temporary directory.
         let bpffs = self.0.join("bpf");
         if sys::mount::is_bpffs(&bpffs) {
             let _stays = sys::mount::unmount(&bpffs);
@@ -161,14 +162,14 @@ impl Drop for Folder {
     }
 }
 
-impl Drop for InForce<'_> {
+impl Drop for ActiveRules<'_> {
     fn drop(&mut self) {
         // The second of two finds nothing, and what cannot be done here the folder's end does.
         let _gone = self.0.ask(&["unload", self.0.field.receiver.device()]);
     }
 }
 
-/// This very program, where it is one that can change rules.
+/// The running executable, if it can change rules.
 fn program() -> Result<String> {
     let path = std::env::current_exe().context("it is not known which program this is")?;
     let is_xway = path.file_name().is_some_and(|name| name == "xway");
@@ -176,8 +177,8 @@ fn program() -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// Ten thousand: a limit whose buckets go over, one that changes, a ban, and those that are
-/// measured everywhere, of which the last drops the flood.
+/// Ten thousand rules: a limit whose buckets are copied, one that changes, a ban, and those that
+/// are measured everywhere, of which the last drops the flood.
 fn rules(changed: &str, end: End) -> Result<String> {
     let first = [
         "kept: limit 500kpps burst 50k per source udp".to_owned(),
@@ -192,13 +193,13 @@ fn rules(changed: &str, end: End) -> Result<String> {
     Ok(file.to_toml())
 }
 
-/// Of the row.
+/// Name of the row.
 pub const NAME: &str = "reload-10000";
 const RULES: u32 = 10_000;
 const RATE_PPS: f64 = 1e6;
 /// Packets before the change.
 const WARM_UP: u64 = 50_000;
-/// Of a flood: more than a change takes.
+/// Frames of a flood: more than are sent during a change.
 const MOST: u64 = 60_000_000;
 const LONGEST: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
-//! A limit for each source, which two processors ask at once, and one alone.
+//! A limit per source, used by two processors in parallel, and by one.
 //!
 //! Rule: both run the same program on a frame of their own for the same time, and a value is the
 //! mean of both. Within the limit each packet is written into buckets, which is what processors
-//! contend for; over it (`-over`) they only look. One processor alone is measured in the same way.
+//! contend for; over it (`-over`) they only read. One processor alone is measured in the same way.
 
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -62,7 +62,7 @@ fn measure(object: &Object, lanes: &[(usize, &'static str)], window: Duration) -
     Ok(means.iter().sum::<f64>() / means.len() as f64)
 }
 
-/// Runs the program on one processor for as long as the others do.
+/// Runs the program on one processor while the others do.
 fn lane(
     object: &Object,
     cpu: usize,
@@ -82,10 +82,10 @@ fn frame(source: &str) -> Result<Vec<u8>> {
     Ok(Flow::new(from, to).udp_of_length(FRAME)?)
 }
 
-/// More than two processors come to, and less than one does.
+/// A bound above the sum of two processors and below that of one.
 const WITHIN: &str = "limit 500mpps burst 100m";
 const OVER: &str = "limit 10pps burst 20";
-/// That share no prefix.
+/// Sources that share no prefix.
 const SOURCES: [&str; 2] = ["10.0.0.1", "172.16.0.1"];
 /// Runs of one call: a few milliseconds, so that both end at about the same time.
 const REPEAT: u32 = 20_000;

@@ -1,8 +1,9 @@
 //! A limit for each source, and frames from one source or from millions.
 //!
-//! Rule: the same program is measured in both cases: it writes a source into the frame and goes on
-//! with the filter, only the number of sources differs. It is a flood that has lasted: bursts are
-//! of one packet, so that they are spent at once and most packets of either are over the limit.
+//! Rule: the same program is measured in both cases: it writes a source into the frame and
+//! continues with the filter; only the number of sources differs. It models a long flood: bursts
+//! are of one packet, so that they are used up immediately and most packets of either are over the
+//! limit.
 
 use anyhow::Result;
 use filter::{Action, Environment, Limit, Per, Rule, Ruleset, Unit};
@@ -16,7 +17,7 @@ use super::VERDICTS;
 use crate::harness::Arm;
 use crate::micro::mean::{Runs, mean_ns};
 
-/// Limits by clock and number of sources.
+/// The variants of limits, by clock and number of sources.
 pub fn arms<'a>(frame: Vec<u8>) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
     for (clock, rate, burst) in [("", 10, 1), ("-exact", 60, 1)] {
@@ -32,7 +33,7 @@ pub fn arms<'a>(frame: Vec<u8>) -> Result<Vec<Arm<'a>>> {
     Ok(arms)
 }
 
-/// The filter behind a program that writes sources.
+/// The filter after a program that writes sources.
 fn object(rate: u64, burst: u64, sources: i32) -> Result<Object> {
     let per = Per::Source { v4: 32, v6: 128 };
     let action = Action::Limit(Limit { rate, unit: Unit::Packets, burst, per, total: None });
@@ -51,7 +52,7 @@ fn object(rate: u64, burst: u64, sources: i32) -> Result<Object> {
     Ok(object)
 }
 
-/// Gives the frame the next of so many sources: all of them, far from each other.
+/// A program that gives the frame the next of `sources` sources, which are far from each other.
 fn sender(sources: i32) -> Result<Spec> {
     let mut a = Assembler::new(NAME, ProgramKind::XDP);
     let short = a.label();

@@ -1,7 +1,7 @@
 //! `xdp-filter` of xdp-tools: the object that it would load for addresses, loaded here.
 //!
-//! Rule: what it does is its own; only the map's size is changed, where more addresses are wanted
-//! than it has room for. Not here: its program, which needs a dispatcher that some kernels refuse.
+//! Rule: the program is unchanged; only the map is enlarged if it is too small for the addresses.
+//! Not here: its program, which needs a dispatcher that some kernels refuse.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -14,16 +14,17 @@ use spec::{Expect, Map as _, Spec};
 use super::line::{self, End};
 use super::{CELLS, Cell, SET, other};
 
-/// It with as many addresses as a cell has rules.
+/// xdp-filter with one address for each rule of a cell.
 pub struct Peer {
+    /// The rules that it is loaded with.
     pub cell: Cell,
     /// Drops frames of the end.
     pub object: Rc<Object>,
-    /// Passes them.
+    /// Passes frames of the end.
     pub transient: Rc<Object>,
 }
 
-/// One for each cell.
+/// A peer for each cell.
 pub fn objects(end: End) -> Result<Vec<Peer>> {
     let bytes = std::fs::read(find()?).with_context(|| format!("{FILE} cannot be read"))?;
     let spec = Spec::parse(PROGRAM, &bytes)?;
@@ -68,9 +69,9 @@ fn fill(map: &Map, addresses: &[Ipv4Addr]) -> Result<()> {
     Ok(map.update_all(&elements.collect::<Vec<_>>(), Expect::Any)?)
 }
 
-/// Its name for "what is listed is dropped, as source or destination".
+/// Name of its program that drops listed addresses, as source or destination.
 pub const PROGRAM: &str = "xdpfilt_alw_ip";
 const FILE: &str = "xdpfilt_alw_ip.o";
 const ADDRESSES: &str = "filter_ipv4";
-/// Of an address: it counts as a source.
+/// Flag of an address that is matched as a source.
 const SOURCE: u64 = 1;

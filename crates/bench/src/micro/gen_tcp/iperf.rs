@@ -1,4 +1,4 @@
-//! `iperf3`: client and server in the two hosts, and what its report says.
+//! `iperf3`: client and server in the two hosts, and the values of its report.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{LINK, Outcome};
 
-/// One run of so many streams.
+/// One run of `streams` streams.
 pub fn measure(iperf: &Path, net: &TwoHosts, streams: u32, window: Duration) -> Result<Outcome> {
     let program = iperf.to_string_lossy();
     let ip = net.b.ipv4(LINK)?.to_string();

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use lab::Host;
 
-/// Accepts so many connections and discards what they bring.
+/// Accepts a number of connections and discards what they send.
 pub struct Judge {
     acceptor: JoinHandle<Result<()>>,
     bytes: Arc<AtomicU64>,
 }
 
 impl Judge {
+    /// Listens on a host for this number of connections.
     pub fn start(host: &Host, ip: IpAddr, connections: usize) -> Result<Self> {
         let listener = host.run(|| TcpListener::bind((ip, PORT)))??;
         let bytes = Arc::new(AtomicU64::new(0));
@@ -36,7 +37,7 @@ impl Judge {
         let (start, before) = (Instant::now(), self.bytes());
         thread::sleep(window);
         let (after, seconds) = (self.bytes(), start.elapsed().as_secs_f64());
-        ensure!(is_running(), "the sender ended before it was told to");
+        ensure!(is_running(), "the sender ended early");
         Ok((after - before) as f64 * 8.0 / seconds)
     }
 
@@ -76,6 +77,7 @@ fn discard(mut stream: TcpStream, bytes: &AtomicU64) -> Result<()> {
     }
 }
 
+/// Port that the receiver listens on.
 pub const PORT: u16 = 5001;
 /// A sender takes a while to get going.
 pub const START: Duration = Duration::from_secs(10);

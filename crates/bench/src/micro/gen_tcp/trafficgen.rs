@@ -28,8 +28,8 @@ pub fn measure(program: &Path, net: &TwoHosts, window: Duration) -> Result<f64> 
 
 /// Asks it to go, so that it takes its program off the interface.
 fn end(child: &mut Child) -> Result<()> {
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
-    ensure!(told.success(), "xdp-trafficgen ended before it was told to");
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+    ensure!(stopped.success(), "xdp-trafficgen ended early");
     let deadline = Instant::now() + judge::START;
     while child.try_wait()?.is_none() {
         if Instant::now() > deadline {
@@ -38,6 +38,6 @@ fn end(child: &mut Child) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    ensure!(Instant::now() <= deadline, "xdp-trafficgen did not end when it was told to");
+    ensure!(Instant::now() <= deadline, "xdp-trafficgen did not end when interrupted");
     Ok(())
 }

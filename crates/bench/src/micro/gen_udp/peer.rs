@@ -13,16 +13,17 @@ pub struct Peer {
     path: PathBuf,
 }
 
-/// It at work; told to end when dropped.
+/// A running sender, which is ended when dropped.
 pub struct Sender {
     child: Child,
 }
 
-/// Said when there is none.
+/// The reason when there is none.
 pub const ABSENT: &str =
     "xdp-trafficgen is left out: it is not on the path, nor named by XDP_TRAFFICGEN";
 
 impl Peer {
+    /// Finds xdp-trafficgen in PATH.
     pub fn find() -> Option<Self> {
         let named = std::env::var_os("XDP_TRAFFICGEN").map(PathBuf::from);
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -31,7 +32,7 @@ impl Peer {
         Some(Self { path })
     }
 
-    /// Sends from this processor, to one port or to so many.
+    /// Sends from this processor, to one port or to `ports` of them.
     pub fn start(&self, net: &TwoHosts, cpu: usize, ports: Option<u32>) -> Result<Sender> {
         let mut command = net.a.command(&self.path.to_string_lossy())?;
         let [own, other] = [&net.a, &net.b].map(|host| host.mac(super::LINK));
@@ -43,7 +44,7 @@ impl Peer {
             command.args(["-d", &ports.to_string()]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // The thread inside the host hands its processor on to what it starts.
+        // The thread inside the host passes its processor to the process that it starts.
         let child = net.a.run(|| {
             sys::cpu::set_affinity(&[cpu])?;
             Ok::<Child, anyhow::Error>(net.a.start(command)?)
@@ -53,6 +54,7 @@ impl Peer {
 }
 
 impl Sender {
+    /// Whether the process has not ended.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

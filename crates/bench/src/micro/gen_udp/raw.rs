@@ -40,6 +40,7 @@ impl Raw {
         Ok(Self { over, handle, thread: Some(thread) })
     }
 
+    /// Whether the thread has not ended.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -54,7 +55,7 @@ impl Drop for Raw {
             let _ = self.handle.interrupt();
             thread::sleep(Duration::from_millis(1));
         }
-        // What went wrong was told by the measurement: nothing arrived.
+        // The measurement reported the failure: nothing arrived.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -85,4 +86,5 @@ pub fn object(ifindex: u32) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
+/// Name of the program that only redirects.
 pub const RAW: &str = "raw_limit";

@@ -1,4 +1,4 @@
-//! Where the peers come from: a folder that is named, else they are built from `bench/peers/xsk`.
+//! Where the peers come from: a given directory, else they are built from `bench/peers/xsk`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail, ensure};
 /// Environment variable that names a folder with the peers' programs.
 pub const FOLDER: &str = "XSK_PEERS";
 
-/// A program that was found or made, or why there is none.
+/// A program that was found or built, or the reason why there is none.
 pub type Found = Result<PathBuf>;
 
-/// The folder that is looked in first.
+/// The directory that is searched first.
 pub fn given() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }

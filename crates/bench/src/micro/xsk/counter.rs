@@ -1,7 +1,7 @@
 //! `Counter`: the far end of what peers send. Counts numbered frames as they arrive, natively, and
 //! drops them; everything else passes.
 //!
-//! Rule: what has arrived is what this says, never what a sender believes.
+//! Rule: this counts what has arrived; the sender's count is not used.
 
 use anyhow::{Context, Result};
 use kernel::{Link, LoadOptions, Mode, Object};
@@ -21,14 +21,16 @@ pub struct Counter {
 /// What has arrived so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
+    /// Frames that arrived.
     pub frames: u64,
-    /// Of these: not behind all that came before.
+    /// Frames of these that arrived after one with a higher number.
     pub behind: u64,
     /// The number that would be next.
     pub next: u64,
 }
 
 impl Counter {
+    /// Attaches the counter to an interface of a host.
     pub fn attach(host: &Host, interface: &str) -> Result<Self> {
         let object = object()?;
         let place = Place::lab(host.clone(), interface);
@@ -36,6 +38,7 @@ impl Counter {
         Ok(Self { object, _link: link })
     }
 
+    /// The counts so far.
     pub fn arrived(&self) -> Result<Arrived> {
         let value = self.object.map(BOOKS)?.lookup(&[0; 4])?.context("the counter has no value")?;
         let word = |at: i16| {
@@ -45,7 +48,7 @@ impl Counter {
         Ok(Arrived { frames: word(FRAMES)?, behind: word(BEHIND)?, next: word(NEXT)? })
     }
 
-    /// Begins anew; nothing may be under way.
+    /// Resets the counts; no frames may be in flight.
     pub fn reset(&self) -> Result<()> {
         Ok(self.object.map(BOOKS)?.update(&[0; 4], &[0; 24], spec::Expect::Any)?)
     }
@@ -82,6 +85,7 @@ const FRAMES: i16 = 0;
 const BEHIND: i16 = 8;
 const NEXT: i16 = 16;
 const DESTINATION_PORT: i16 = 36;
-/// Where the number stands in a frame.
+/// Offset of the number in a frame.
 const NUMBER: i32 = 42;
+/// Destination port of counted frames.
 pub const PORT: i32 = 5000;

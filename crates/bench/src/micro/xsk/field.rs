@@ -1,4 +1,4 @@
-//! `Field`: the lab that roles are played in.
+//! `Field`: the lab in which roles run.
 //!
 //! ```text
 //!   a                        b                        c
@@ -24,17 +24,19 @@ use super::peer::{Answer, Peer, Running, Steer};
 use super::role::{Numbers, Role};
 use super::steering::Steering;
 
+/// The hosts, links and processors that all peers are measured on.
 pub struct Field {
     net: Router,
-    /// Where `tx` and `echo` send to.
+    /// Destination of `tx` and `echo`.
     near: Counter,
-    /// Where `forward` sends to.
+    /// Destination of `forward`.
     far: Counter,
     feeder: usize,
     peer: usize,
 }
 
 impl Field {
+    /// Builds the lab.
     pub fn build() -> Result<Self> {
         let net = Router::build(&LinkOptions::default())?;
         let cpus = sys::cpu::affinity()?;
@@ -44,14 +46,14 @@ impl Field {
         Ok(Self { net, near, far, feeder, peer })
     }
 
-    /// Who shares a processor with whom, for people.
+    /// Which processes share a processor, for the report.
     pub fn places(&self) -> String {
         let (feeder, peer) = (self.feeder, self.peer);
-        let shared = if feeder == peer { ": they share it, so numbers say little" } else { "" };
+        let shared = if feeder == peer { ": they share it, so the values mean little" } else { "" };
         format!("generator and client on processor {feeder}, peers on {peer}{shared}")
     }
 
-    /// One peer in one role for so long.
+    /// Runs one peer in one role for the window.
     pub fn play(
         &self,
         peer: &Peer,
@@ -99,8 +101,8 @@ impl Field {
         window: Duration,
     ) -> Result<Vec<String>> {
         let part = role.peers_part();
-        // The echo of round trips stays until its client has gone, and who is asked for every frame
-        // until the last one has come.
+        // The echo of round trips runs until its client has ended, and a peer that must account for
+        // every frame until the last one has arrived.
         let stays = role == Role::Rtt || role.is_counted_out();
         let mut words = words_of(part, window + if stays { GRACE } else { Duration::ZERO });
         if part == Role::Forward {
@@ -129,8 +131,8 @@ impl Field {
         answer
     }
 
-    /// Sends numbered frames for as long as the window, and asks what became of them when the peer
-    /// has had time for the last ones.
+    /// Sends numbered frames during the window, and counts their outcomes when the peer has had
+    /// time for the last ones.
     fn count_out(
         &self,
         peer: &Peer,
@@ -145,7 +147,7 @@ impl Field {
         let told = || format!("{answer:?} of {:?}", fed.totals);
         ensure!(fed.totals.blind.is_none(), "{:?}", fed.totals.blind);
         let late = fed.seconds - window.as_secs_f64();
-        ensure!(late < GRACE.as_secs_f64() / 2.0, "the generator went on for {late} s too long");
+        ensure!(late < GRACE.as_secs_f64() / 2.0, "the generator ran {late} s too long");
         let arrived = self.arrived(role, &answer).with_context(told)?;
         let is_receiver = role.peers_part() == Role::Rx;
         let outcome = Outcome {
@@ -169,7 +171,7 @@ impl Field {
         Ok(self.net.a.run(|| Generator::start(config))??)
     }
 
-    /// Frames that the link behind a peer has lost since it was made, as its two ends count.
+    /// Frames that the link after a peer has lost since it was created, as its two ends count.
     fn lost_behind(&self, role: Role) -> Result<u64> {
         let (from, to) = match role.peers_part() {
             Role::Echo => ((&self.net.b, LINK), (&self.net.a, LINK)),
@@ -210,8 +212,8 @@ fn words_of(role: Role, window: Duration) -> Vec<String> {
     [role.word(), "--dev", LINK, "--seconds", &seconds].map(String::from).to_vec()
 }
 
-/// Numbered UDP from `a` to `b`. What the stack hands over is for somebody else where the peer is
-/// content with that, so that the stack is soon done with it.
+/// Numbered UDP from `a` to `b`. Frames that the stack receives are for another host where the peer
+/// permits it, so that the stack drops them early.
 fn stream(peer: &Peer) -> Result<Template> {
     let target = if peer.name == super::MMSG { "027877000101" } else { "0278770001ff" };
     let (source, ip) = ("027877000102", "4500002e00000000401164bd0a0001020a000101");

@@ -47,7 +47,7 @@ impl Outcome {
         let lost = self.offered.saturating_sub(self.arrived);
         let Self { link, ring_full, dropped, refused, out, .. } = *self;
         let named = link + ring_full + dropped + refused + out;
-        // Below zero where names count what was no frame of ours, too.
+        // Below zero where a cause also counted foreign frames.
         let unnamed = lost as f64 - named as f64;
         let [lost, link, ring_full, dropped, refused, out] =
             [lost, link, ring_full, dropped, refused, out].map(|count| count as f64);
@@ -60,6 +60,7 @@ pub fn is_name(row: &str) -> bool {
     ALL.iter().any(|rows| rows[2..].contains(&row))
 }
 
+/// The rows of all roles that account for every frame.
 pub const ALL: [Rows; 4] = [RX, ECHO, FORWARD, PACED];
 const RX: Rows = [
     "rx-lost",

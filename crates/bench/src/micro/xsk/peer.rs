@@ -1,4 +1,4 @@
-//! The programs that are measured: what they are called, where they are, how they are started.
+//! The programs that are measured: names, paths, and how they are started.
 //!
 //! Rule: each is a process of its own that speaks one protocol (`bench/peers/xsk/src/options.rs`,
 //! `report.rs`), ours too.
@@ -15,48 +15,58 @@ use sys::priority::Priority;
 /// One implementation.
 #[derive(Clone, Debug)]
 pub struct Peer {
+    /// Name of the implementation in rows.
     pub name: &'static str,
-    /// The program, with the words in front of the role.
+    /// The program, with the arguments before the role.
     pub command: Vec<String>,
+    /// How frames reach its socket.
     pub steering: Steer,
     /// Frames at a time.
     pub batch: u32,
 }
 
-/// How frames come to it.
+/// How frames reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// It is told of a map and puts its socket there.
+    /// It receives a map and adds its socket.
     Map,
     /// It attaches a program of its own.
     Own,
-    /// From the kernel's stack.
+    /// It receives frames from the kernel's stack.
     Stack,
 }
 
-/// A process that has said it is ready.
+/// A process that has reported that it is ready.
 pub struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
-/// What it says at its end; see `report.rs` of the peers.
+/// What it prints at its end; see `report.rs` of the peers.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Answer {
+    /// Frames that it sent.
     pub sent: u64,
+    /// Frames that it received.
     pub received: u64,
+    /// Numbers between the first and the last that did not arrive.
     pub missing: u64,
+    /// Numbers that arrived more than once.
     pub duplicated: u64,
     /// Counted by the kernel for its socket.
     pub dropped: u64,
-    /// Of these: found no room where the peer takes its frames from.
+    /// Frames of these that found the peer's receive ring full.
     #[serde(default)]
     pub ring_full: u64,
+    /// Length of its run.
     pub seconds: f64,
     pub user_ns: f64,
+    /// System time of its process.
     pub system_ns: f64,
+    /// Median of its round trips.
     #[serde(default)]
     pub p50_ns: f64,
+    /// 99th percentile of its round trips.
     #[serde(default)]
     pub p99_ns: f64,
 }
@@ -78,7 +88,7 @@ impl Peer {
         let lines = BufReader::new(child.stdout.take().context("a child without its stdout")?);
         let mut running = Running { child, lines };
         let line = running.line()?;
-        ensure!(line.contains("\"ready\""), "{} said {line:?} instead of being ready", self.name);
+        ensure!(line.contains("\"ready\""), "{} is not ready, but printed {line:?}", self.name);
         Ok(running)
     }
 }

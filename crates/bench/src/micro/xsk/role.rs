@@ -1,9 +1,10 @@
-//! `Role`: what a peer does, and what is made of its answer.
+//! `Role`: what a peer does, and the values of its report.
 
 use anyhow::{Result, ensure};
 
 use super::peer::Answer;
 
+/// What a peer does in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Tx,
@@ -11,18 +12,19 @@ pub enum Role {
     Echo,
     Forward,
     Rtt,
-    /// As `Rx`, `Echo` and `Forward`, to the last frame: what became of all that were offered.
+    /// As `Rx`, `Echo` and `Forward`, to the last frame: the outcome of all that were offered.
     RxLost,
     EchoLost,
     ForwardLost,
-    /// As `RxLost`, at a pace that nobody has trouble with.
+    /// As `RxLost`, at a rate that every peer sustains.
     RxPaced,
 }
 
-/// Of one run, in the order in which they are shown: row, unit, value.
+/// The values of one run, in the order in which they are shown: row, unit, value.
 pub struct Numbers(pub Vec<(&'static str, &'static str, f64)>);
 
 impl Role {
+    /// All roles, in the order of the report.
     pub const ALL: [Self; 9] = [
         Self::Tx,
         Self::Rx,
@@ -35,7 +37,7 @@ impl Role {
         Self::RxPaced,
     ];
 
-    /// For people.
+    /// A description for the report.
     pub fn word(self) -> &'static str {
         match self {
             Self::Tx => "tx",
@@ -69,6 +71,7 @@ impl Role {
         }
     }
 
+    /// Unit of the role's first value.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Rtt => "ns",
@@ -78,14 +81,14 @@ impl Role {
         }
     }
 
-    /// Whether every frame that is offered is asked for.
+    /// Whether every offered frame must be accounted for.
     pub fn is_counted_out(self) -> bool {
         matches!(self, Self::RxLost | Self::EchoLost | Self::ForwardLost | Self::RxPaced)
     }
 }
 
 impl Numbers {
-    /// Packets a second, as they arrived; what a packet cost; what went missing on the way in.
+    /// Packets per second, as they arrived; the cost of a packet; packets that were lost.
     pub fn of(role: Role, answer: &Answer, arrived: u64) -> Result<Self> {
         let frames = if role == Role::Rx { answer.received } else { arrived };
         ensure!(frames > 0 && answer.seconds > 0.0, "no frame arrived");
@@ -107,6 +110,7 @@ impl Numbers {
         Ok(Self(rows.map(|(row, (unit, value))| (row, unit, value)).collect()))
     }
 
+    /// The quantiles of round trips that a peer reported.
     pub fn of_round_trips(answer: &Answer) -> Result<Self> {
         ensure!(answer.p99_ns > 0.0, "no frame came back");
         Ok(Self(vec![("rtt-p50", "ns", answer.p50_ns), ("rtt-p99", "ns", answer.p99_ns)]))

@@ -1,5 +1,5 @@
-//! `Steering`: the program that hands an interface's frames to AF_XDP sockets, for libraries that
-//! put their sockets into a map that they are told.
+//! `Steering`: the program that steers an interface's frames to AF_XDP sockets, for libraries that
+//! put their sockets into a given map.
 
 use anyhow::Result;
 use kernel::{Link, LoadOptions, Mode, Object};
@@ -17,6 +17,7 @@ pub struct Steering {
 }
 
 impl Steering {
+    /// Attaches the program to an interface of a host.
     pub fn attach(host: &Host, interface: &str) -> Result<Self> {
         let object = object()?;
         let place = Place::lab(host.clone(), interface);
@@ -30,7 +31,7 @@ impl Steering {
     }
 }
 
-/// To the socket of the frame's queue, else on into the stack.
+/// Redirects to the socket of the frame's queue, else passes to the stack.
 fn object() -> Result<Object> {
     let mut a = Assembler::new(NAME, ProgramKind::XDP);
     a.load32(R2, R1.at(RX_QUEUE)).load_map(R1, SOCKETS).mov(R3, Verdict::Pass as i32);
@@ -50,5 +51,5 @@ fn object() -> Result<Object> {
 
 const NAME: &str = "to_sockets";
 const SOCKETS: &str = "sockets";
-/// In `struct xdp_md`.
+/// Offset of the queue in `struct xdp_md`.
 const RX_QUEUE: i16 = 16;

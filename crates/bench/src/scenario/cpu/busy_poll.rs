@@ -16,6 +16,7 @@ pub struct BusyPolling {
 }
 
 impl BusyPolling {
+    /// Starts a thread that polls the receiver's queue.
     pub fn start(field: &Field) -> Result<Self> {
         let settings = field.receiver.leave_to_poller(TIMEOUT_NS)?;
         let device = field.receiver.device();

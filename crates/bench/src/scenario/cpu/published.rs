@@ -1,8 +1,8 @@
-//! What was published of processor time by rate, to be drawn beside.
+//! Published processor time by rate, drawn beside the measured values.
 
 use report::Figure;
 
-/// With the curves of figure 4.
+/// Adds the curves of figure 4.
 pub fn beside(figure: Figure) -> Figure {
     let curve = |figure: Figure, name, points: &[(f64, f64)]| {
         let busy = points.iter().map(|(mpps, idle)| (mpps * 1e6, 100.0 - idle)).collect();

@@ -1,4 +1,4 @@
-//! What is made of the rows: marks, ratios, shares of the quiet rate, and figures beside the
+//! Evaluation of the rows: marks, ratios, shares of the quiet rate, and figures beside the
 //! published curves.
 
 use report::figure::{Series, XAxis};
@@ -6,12 +6,12 @@ use report::number::human;
 use report::{Bench, Figure};
 
 use super::{
-    ASKED, DEADLY, Defence, FILTER, FILTERED, INVENTED, LIMITS, NONE, RATES, SYN_NONE, SYN_PROXY,
-    XDP, XDP_INVENTED, defences, point,
+    ASKED, DEADLY, Defense, FILTER, FILTERED, INVENTED, LIMITS, NONE, RATES, SYN_NONE, SYN_PROXY,
+    XDP, XDP_INVENTED, defenses, point,
 };
 use crate::field::Attack;
 
-/// Of those points that were measured.
+/// Adds the ratios of the points that were measured.
 pub fn add(bench: &mut Bench) {
     mark(bench);
     keep(bench);
@@ -30,8 +30,8 @@ pub fn add(bench: &mut Bench) {
     }
 }
 
-/// Of two defences; a service that was dead in a round is no base, so there it is the other way
-/// round.
+/// Adds the ratio of two defenses; it is inverted if a service did not answer in a round, because
+/// zero cannot be a base.
 fn ratio(bench: &mut Bench, with: &str, without: &str, rate: Option<u64>) {
     let (with, without) = (point(with, rate), point(without, rate));
     let is_alive = |row: &str| values(bench, row).map(|all| all.iter().all(|value| *value > 0.0));
@@ -45,7 +45,7 @@ fn ratio(bench: &mut Bench, with: &str, without: &str, rate: Option<u64>) {
     }
 }
 
-/// Says of a point when the flood was not what it is named after.
+/// Marks a point whose flood did not have the rate in its name.
 fn mark(bench: &mut Bench) {
     for (row, rate) in points().filter_map(|(_, row, rate)| Some((row, rate?))) {
         let offered = bench.median(&format!("offered/{row}"));
@@ -55,10 +55,10 @@ fn mark(bench: &mut Bench) {
     }
 }
 
-/// Adds each defence's share of what the service does when nobody attacks, round by round.
+/// Adds each defense's share of what the service does without an attack, round by round.
 fn keep(bench: &mut Bench) {
-    for (defence, row, _) in points().filter(|(_, _, rate)| *rate != Some(0)) {
-        let quiet = point(if is_of_connections(&defence) { SYN_NONE } else { NONE }, Some(0));
+    for (defense, row, _) in points().filter(|(_, _, rate)| *rate != Some(0)) {
+        let quiet = point(if is_of_connections(&defense) { SYN_NONE } else { NONE }, Some(0));
         let of = |name: &str| bench.rounds().iter().find(|rounds| rounds.name == name);
         let pairs = of(&row).zip(of(&quiet)).map(|(row, quiet)| row.pairs(quiet));
         for (round, value, whole) in pairs.unwrap_or_default() {
@@ -89,29 +89,29 @@ fn shares(bench: &Bench) -> Figure {
 
 fn connections(bench: &Bench) -> Figure {
     let title = "New connections a second beside a flood of requests";
-    let defences = defences().into_iter().filter(is_of_connections);
-    curves(bench, ("ddos-connections", title), defences, |row| row.into())
+    let defenses = defenses().into_iter().filter(is_of_connections);
+    curves(bench, ("ddos-connections", title), defenses, |row| row.into())
 }
 
-fn transactions() -> impl Iterator<Item = Defence> {
-    defences().into_iter().filter(|defence| !is_of_connections(defence))
+fn transactions() -> impl Iterator<Item = Defense> {
+    defenses().into_iter().filter(|defense| !is_of_connections(defense))
 }
 
-/// Counted are those, and transactions over the old ones elsewhere.
-fn is_of_connections(defence: &Defence) -> bool {
-    defence.attack == Attack::Syn
+/// New connections are counted for `syn-…`, transactions over existing ones elsewhere.
+fn is_of_connections(defense: &Defense) -> bool {
+    defense.attack == Attack::Syn
 }
 
-/// A curve for each defence, over the rate of the flood as it was sent.
+/// A curve for each defense, over the rate of the flood as it was sent.
 fn curves(
     bench: &Bench,
     (name, title): (&str, &str),
-    defences: impl Iterator<Item = Defence>,
+    defenses: impl Iterator<Item = Defense>,
     row: impl Fn(&str) -> String,
 ) -> Figure {
-    let curve = |defence: Defence| {
-        let points = defence.rates().filter_map(|rate| {
-            let point = point(defence.name, rate);
+    let curve = |defense: Defense| {
+        let points = defense.rates().filter_map(|rate| {
+            let point = point(defense.name, rate);
             let offered = bench.median(&format!("offered/{point}"));
             let row = row(&point);
             let x = offered.or(rate.map(|rate| rate as f64))?;
@@ -119,19 +119,19 @@ fn curves(
         });
         let mut points: Vec<_> = points.collect();
         points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        Series { name: defence.name.into(), points }
+        Series { name: defense.name.into(), points }
     };
-    let series = defences.map(curve).filter(|series| !series.points.is_empty());
+    let series = defenses.map(curve).filter(|series| !series.points.is_empty());
     let x = XAxis { label: "Flood".into(), unit: "pps".into(), is_logarithmic: false };
     Figure::curves(name, title, x, series.collect())
         .subtitle("clients, service and receive thread share a processor; the attacker has another")
 }
 
-/// Every point that can be, of which defence and at which rate.
-fn points() -> impl Iterator<Item = (Defence, String, Option<u64>)> {
-    let rates = |defence: Defence| defence.rates().map(move |rate| (defence, rate));
-    let points = defences().into_iter().flat_map(rates);
-    points.map(|(defence, rate)| (defence, point(defence.name, rate), rate))
+/// Every possible point, with its defense and rate.
+fn points() -> impl Iterator<Item = (Defense, String, Option<u64>)> {
+    let rates = |defense: Defense| defense.rates().map(move |rate| (defense, rate));
+    let points = defenses().into_iter().flat_map(rates);
+    points.map(|(defense, rate)| (defense, point(defense.name, rate), rate))
 }
 
 fn values(bench: &Bench, row: &str) -> Option<Vec<f64>> {
@@ -147,11 +147,11 @@ fn up_to_ours(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     curve.iter().copied().filter(|(pps, _)| *pps <= most).collect()
 }
 
-/// Of what a point is named after.
+/// Share of the rate in a point's name that the flood must reach.
 const NEAR: f64 = 0.95;
 
 const SOURCE: &str = "\"The eXpress Data Path\", CoNEXT 2018, figure 7, of which this is the \
-                      beginning: with XDP it goes on to 19.5 Mpps and dies at 23; TCP_RR of \
+                      beginning: with XDP it continues to 19.5 Mpps and fails at 23; TCP_RR of \
                       netperf, Xeon E5-1650 v4, ConnectX-5 Ex at 100 Gbit/s, one receive queue, \
                       Linux 4.18-pre";
 /// Frames of the flood and transactions, both a second; the first is without a flood.
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_that_died_is_no_base_of_a_ratio() {
+    fn a_failed_service_is_not_the_base_of_a_ratio() {
         let mut bench = Bench::new("ddos");
         for (quiet, with, without) in [(10.0, 8.0, 4.0), (20.0, 8.0, 0.0)] {
             bench.round("none@0", "/s", quiet).round("xdp-drop@0", "/s", quiet);

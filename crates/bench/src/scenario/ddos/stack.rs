@@ -1,4 +1,4 @@
-//! What no defence ends: frames that go up the stack, to a port where nobody listens or to a
+//! Frames that no defense ends: they go up the stack, to a port without a listener or to a
 //! listener.
 
 use std::fs;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::field::{Attack, Place};
 
-/// Frames that ended there, from now on.
+/// Counts frames that ended in the stack.
 pub struct Stack {
     server: Place,
     books: &'static FrameCounters,
@@ -16,25 +16,27 @@ pub struct Stack {
 
 /// Counters of a namespace that together have each frame once.
 struct FrameCounters {
-    /// Of the calling thread's namespace: `/proc/net` is that of the process's first thread.
+    /// A file of the calling thread's namespace: `/proc/net` is that of the process's first thread.
     file: &'static str,
     protocol: &'static str,
     counters: &'static [&'static str],
 }
 
 impl Stack {
+    /// Starts to count in the server's namespace.
     pub fn new(server: &Place, attack: Attack) -> Result<Self> {
         let books = if attack == Attack::Syn { &REQUESTS } else { &DATAGRAMS };
         Ok(Self { server: server.clone(), books, before: books.read(server)? })
     }
 
+    /// Frames that ended in the stack since the start.
     pub fn ended(&self) -> Result<u64> {
         Ok(self.books.read(&self.server)?.saturating_sub(self.before))
     }
 }
 
 impl FrameCounters {
-    /// Since the namespace is there.
+    /// The counts since the namespace exists.
     fn read(&self, server: &Place) -> Result<u64> {
         let file = self.file;
         let text =
@@ -59,7 +61,7 @@ pub fn about(attack: Attack) -> &'static str {
     match attack {
         Attack::Syn => {
             "frames go up the stack to a listener, which answers with cookies once its queue is \
-             full: net.ipv4.tcp_syncookies is 1, as it is where nobody changes it"
+             full: net.ipv4.tcp_syncookies is 1, the default"
         }
         Attack::Constant | Attack::Udp => {
             "frames go up the stack to a UDP port where nothing listens"
@@ -67,7 +69,7 @@ pub fn about(attack: Attack) -> &'static str {
     }
 }
 
-/// Datagrams that came to a port without a socket.
+/// Datagrams to a port without a socket.
 const DATAGRAMS: FrameCounters =
     FrameCounters { file: "/proc/thread-self/net/snmp", protocol: "Udp:", counters: &["NoPorts"] };
 /// Requests that were answered with a cookie or dropped. Not those that wait in the listener's

@@ -1,4 +1,4 @@
-//! One defence under one flood, and what the clients made of it.
+//! One defense under one flood, and the results of the clients.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,30 +16,34 @@ use crate::harness::Value;
 use crate::hook::answers::Answers;
 use crate::hook::{ActiveHook, Hook};
 
+/// One turn: a defense under a flood of one rate.
 #[derive(Clone, Copy)]
 pub struct Turn<'a> {
+    /// The lab with server, clients and attacker.
     pub siege: &'a Scene,
-    /// None for no defence.
+    /// The defense, if any.
     pub hook: Option<&'static Hook>,
+    /// The kind of flood.
     pub attack: Attack,
-    /// Frames a second; 0 for no flood, none for all that can be sent.
+    /// Frames per second; 0 for no flood, `None` for the highest rate.
     pub rate: Option<u64>,
 }
 
 /// Rates over one window.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    /// Responses per second that clients received.
     pub answers: f64,
+    /// Frames per second that the attacker's driver accepted.
     pub offered: f64,
-    /// Frames that ended in the defence or in the stack.
+    /// Frames that ended in the defense or in the stack.
     pub ended: f64,
-    /// Of its processor, the share that the receive thread took.
+    /// Share of its processor that the receive thread used.
     pub busy: f64,
 }
 
-/// What counts while a turn lasts.
-///
-/// Fields are dropped in the order in which they stand: the flood ends first, the defence last.
+/// What counts while a turn lasts. Fields are dropped in the order of their declaration: the flood
+/// ends first, the defense last.
 struct Counted {
     flood: Option<Flood>,
     clients: Clients,
@@ -48,13 +52,13 @@ struct Counted {
     _ground: Option<SynSettings>,
 }
 
-/// What a flood of connection requests asks of the server, as its administrator would set it up.
+/// Settings of the server against a SYN flood, as an administrator would choose them.
 struct SynSettings {
     _answers: Answers,
     _cookies: Setting,
 }
 
-/// Totals at one moment.
+/// Totals at one time.
 struct Reading {
     at: Instant,
     answers: u64,
@@ -64,7 +68,7 @@ struct Reading {
 }
 
 impl Turn<'_> {
-    /// Sets everything up, measures, and takes it down again.
+    /// Sets everything up, measures, and removes it again.
     pub fn take(&self, window: Duration) -> Result<Outcome> {
         let Scene { stage, field } = self.siege;
         let testbed = self.asks().then(|| self.asked()).transpose()?;
@@ -83,7 +87,7 @@ impl Turn<'_> {
         Ok(Outcome::between(&before, &counted.look(stage)?))
     }
 
-    /// For connections: then so do the clients.
+    /// Whether new connections are measured; then the clients open them.
     fn asks(&self) -> bool {
         self.attack == Attack::Syn
     }
@@ -118,8 +122,8 @@ impl Counted {
         let offered = self.flood.as_ref().map_or(0, Flood::given);
         let (at, answers, receive_ns) =
             (Instant::now(), self.clients.answers(), stage.receive_ns()?);
-        let in_defence = self.set.as_ref().map_or(Ok(0), |set| set.ended())?;
-        let ended = in_defence + self.stack.ended()?;
+        let in_defense = self.set.as_ref().map_or(Ok(0), |set| set.ended())?;
+        let ended = in_defense + self.stack.ended()?;
         Ok(Reading { at, answers, offered, ended, receive_ns })
     }
 }
@@ -136,7 +140,7 @@ impl Outcome {
         }
     }
 
-    /// Rows of a point; without a flood there is nothing to lose.
+    /// Rows of a point; without a flood there is none for losses.
     pub fn values(&self, point: &str) -> Vec<Value> {
         let busy = Value::new(format!("busy/{point}"), "%", 100.0 * self.busy);
         let mut values = vec![Value::new(point, "/s", self.answers), busy];

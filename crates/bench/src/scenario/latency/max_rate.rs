@@ -1,7 +1,7 @@
 //! `MaxRate`: the highest rate that a path carries, of those tried.
 //!
 //! Rule: a rate is carried if the sender kept it and at most 1 % was lost in one of a few short
-//! trials. A virtual machine that pauses loses a ring of frames, which says nothing about the path.
+//! trials. A virtual machine that pauses loses a ring of frames, which is independent of the path.
 //! A search takes seconds, however busy the machine is.
 
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use crate::path::Path;
 
 /// The result for one path.
 pub struct MaxRate {
+    /// The path whose highest rate it is.
     pub path: &'static Path,
     /// `None` if not even the lowest rate is carried.
     pub pps: Option<u64>,

@@ -1,4 +1,4 @@
-//! Pictures of times, with what was published of the same.
+//! Figures of latencies, with published values.
 
 use report::{Bench, Figure};
 

@@ -1,4 +1,4 @@
-//! How long frames took, between two looks at a sink.
+//! The latency of frames between two readings of a sink.
 
 use std::time::Instant;
 
@@ -9,18 +9,18 @@ use traffic::sink::StreamReport;
 use crate::harness::Value;
 use crate::transient::Transient;
 
-/// Of all frames that arrived between two looks.
+/// Latencies of all frames that arrived between two readings.
 #[derive(Clone, Debug)]
 pub struct Times {
     histogram: Histogram,
     /// Packets a second.
     offered: f64,
-    /// Percent of those sent.
+    /// Percent of the sent frames.
     lost: f64,
 }
 
 impl Times {
-    /// Each look: when, how many were sent, what has arrived.
+    /// Each reading: time, number of sent frames, arrivals.
     pub fn between(
         (start, given, before): (Instant, u64, StreamReport),
         (end, given_then, after): (Instant, u64, StreamReport),
@@ -37,15 +37,15 @@ impl Times {
     /// The sender kept its rate.
     ///
     /// # Errors
-    /// It did not, for the moment.
+    /// It did not; the reason may be transient.
     pub fn check(&self, pps: u64) -> Result<()> {
         Ok(self.kept(pps, TOLERANCE)?)
     }
 
-    /// The sender kept its rate nearly, and nothing to speak of was lost.
+    /// Checks that the sender nearly kept its rate, and that losses are negligible.
     ///
     /// # Errors
-    /// It did not, or what was lost, for the moment.
+    /// It did not, or frames were lost; the reason may be transient.
     pub fn carried(&self, pps: u64) -> Result<(), Transient> {
         self.kept(pps, NARROW)?;
         let is_carried = self.lost <= CARRIED;
@@ -75,7 +75,7 @@ impl Times {
         ])
     }
 
-    /// Percent that took less.
+    /// Percent of frames that took less.
     fn below(&self, ns: u32) -> f64 {
         let soon = self.histogram.buckets().filter(|(range, _)| *range.end() < ns);
         let soon: u64 = soon.map(|(_, count)| count).sum();
@@ -83,12 +83,12 @@ impl Times {
     }
 }
 
-/// Of a rate, in a round.
+/// Relative tolerance of a rate, in a round.
 const TOLERANCE: f64 = 0.1;
-/// The same, and percent lost, in a trial of what is carried.
+/// Relative tolerance of a rate, and share of lost frames, in a trial of the highest rate.
 const NARROW: f64 = 0.03;
 const CARRIED: f64 = 1.0;
-/// Of the share of fast frames, ten microseconds.
+/// Limit of fast frames, ten microseconds.
 const SOON_NS: u32 = 10_000;
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_were_not_kept_and_frames_that_were_lost_are_told() {
+    fn rates_that_were_not_kept_and_lost_frames_are_reported() {
         let many = &[(5_000, 1_000_000)];
         assert!(times(many, 1e6, 0.9).carried(1_000_000).is_ok());
         assert!(times(many, 0.98e6, 1.0).carried(1_000_000).is_ok());

@@ -1,4 +1,4 @@
-//! The router between two networks, its routes, the flood through it and the sink behind it.
+//! The router between two networks, its routes, the flood through it and the sink after it.
 //!
 //! ```text
 //!   a, sender            b, router               c, sink
@@ -6,8 +6,7 @@
 //!   10.0.1.2       10.0.1.1   10.0.2.1       10.0.2.2 and the other next hops
 //! ```
 //! Rule: all routes lead to the sink, through next hops whose addresses are known. A sink that
-//! measures ends every frame in its driver, so that it costs either way of routing as little as it
-//! can.
+//! measures ends every frame in its driver, so that its cost for either router is minimal.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,7 +27,7 @@ use crate::field::{FRAME, Flood, PORT, Place};
 use crate::hook::limit;
 use crate::path::port;
 
-/// What routes are measured on.
+/// The lab that routes are measured in.
 #[derive(Debug)]
 pub struct Net {
     sender: Place,
@@ -37,15 +36,18 @@ pub struct Net {
     sink: Place,
     cpu: usize,
     forward: Object,
+    /// The hosts and links of the lab.
     pub lab: Router,
 }
 
-/// What giving a table to the kernel took.
+/// The cost of adding a table to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Inserted {
+    /// Number of routes that were added.
     pub routes: usize,
+    /// Time that the kernel took for them.
     pub time: Duration,
-    /// What the kernel's own grew by, of this or of anything else.
+    /// Growth of the kernel's memory, for this or any other reason.
     pub memory: u64,
 }
 
@@ -101,7 +103,8 @@ impl Net {
         Ok(Inserted { routes: routes.len(), time, memory: after.saturating_sub(before) })
     }
 
-    /// Takes the routes away, which the namespace's end would do unseen; answers how long it took.
+    /// Removes the routes, which the end of the namespace would do without a measurement; returns
+    /// the time.
     pub fn remove_routes(&self) -> Result<Duration> {
         let (mut netlink, ifindex) = (self.far.netlink()?, self.far.ifindex()?);
         let start = Instant::now();
@@ -110,18 +113,18 @@ impl Net {
         Ok(start.elapsed())
     }
 
-    /// The sink takes no frame further than its driver, until the link is dropped.
+    /// Makes the sink drop every frame in its driver, until the link is dropped.
     pub fn end_frames(&self) -> Result<Link> {
         attach(&self.sink, &limit::object()?, limit::NAME)
     }
 
-    /// The program routes, until the link is dropped. Without it Linux does.
+    /// Attaches the routing program, until the link is dropped. Without it Linux routes.
     pub fn route_by_xdp(&self) -> Result<Link> {
         attach(&self.near, &self.forward, forward::PROGRAM)
     }
 
-    /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. As many are
-    /// listed whatever their number, so that making the frames costs the same.
+    /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. The list
+    /// always has the same length, so that making the frames costs the same.
     pub fn stream(&self, destinations: &[Ipv4Addr]) -> Result<Template> {
         let address = |ip: &Ipv4Addr| ip.to_string().as_str().into();
         let list = destinations.iter().cycle().take(LISTED).map(address).collect();
@@ -139,12 +142,12 @@ impl Net {
         Ok(quick.stream().template(0, MTU)?)
     }
 
-    /// As fast as it goes, or so many a second.
+    /// Sends at the highest rate, or at `rate` frames per second.
     pub fn flood(&self, stream: &Template, rate: Option<u64>, longest: Duration) -> Result<Flood> {
         Flood::streams(&self.sender, self.cpu, vec![stream.clone()], rate, longest)
     }
 
-    /// What the program counted since the router was made.
+    /// Packets that the program counted since the router was created.
     pub fn xdp_statistics(&self) -> Result<Stats> {
         let labels: Vec<_> =
             forward::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
@@ -187,16 +190,16 @@ fn program(places: [&Place; 2]) -> Result<Object> {
     Ok(object)
 }
 
-/// The sink itself, and others that are it, too.
+/// Next hops: the sink's address, and others that it also has.
 const HOPS: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 0, 2, 2),
     Ipv4Addr::new(10, 0, 2, 3),
     Ipv4Addr::new(10, 0, 2, 4),
     Ipv4Addr::new(10, 0, 2, 5),
 ];
-/// Of a flood's list; the most destinations that can be told apart.
+/// Length of a flood's list; the largest number of destinations that can be distinguished.
 pub const LISTED: usize = 20_000;
-/// Of the lab's links.
+/// MTU of the lab's links.
 const MTU: usize = 1500;
 /// Bytes of memory: for the machine, and for each route, which takes less than half of that.
 const NEEDED: u64 = 256 << 20;

@@ -12,7 +12,7 @@ use report::figure::{Series, XAxis};
 use super::{DESTINATIONS, FULL_TABLE, MODES, ONE_ROUTE, Router, RoutingMode};
 use crate::harness::{Arm, Value};
 
-/// `destinations` are as many as the most of the sweep.
+/// `destinations` has the largest number of the sweep.
 pub fn arms<'a>(routers: &'a [Router], destinations: &[Ipv4Addr]) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
     for mode in MODES {
@@ -65,4 +65,4 @@ const PUBLISHED: [(f64, f64); 6] = [
 ];
 const PAPER: &str = "raw data of The eXpress Data Path (CoNEXT 2018): one core of a Xeon E5-1650 \
     v4 at 3.6 GHz, ConnectX-5 Ex 100G with a ring of 512, Linux 4.18-pre; the table's size is not \
-    told";
+    stated";

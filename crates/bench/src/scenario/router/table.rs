@@ -1,10 +1,10 @@
 //! A routing table like the Internet's: its share of prefixes of each length, at random places of
 //! the unicast space.
 //!
-//! Rule: as many routes are the same table on every machine. Prefixes at random places cover about
-//! two thirds of the space, and three fifths of them lie within a shorter one, so lookups have to
-//! go as deep as in the real table; neighbours in number are not neighbours in place, as they
-//! often are there. Not here: giving it to the kernel (`net`).
+//! Rule: the same number of routes is the same table on every machine. Prefixes at random places
+//! cover about two thirds of the space, and three fifths of them lie within a shorter one, so
+//! lookups have to go as deep as in the real table; prefixes with adjacent numbers are not adjacent
+//! in the table, as they often are there. Not here: adding it to the kernel (`net`).
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -21,6 +21,7 @@ pub struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     network: u32,
+    /// Length of the prefix in bits.
     pub length: u8,
 }
 
@@ -49,6 +50,7 @@ impl Table {
         Ok(Self { prefixes })
     }
 
+    /// All prefixes of the table.
     pub fn prefixes(&self) -> &[Prefix] {
         &self.prefixes
     }
@@ -57,7 +59,7 @@ impl Table {
     /// the longer one.
     ///
     /// # Errors
-    /// The table has not so many addresses.
+    /// The table has fewer addresses.
     pub fn destinations(&self, count: usize) -> Result<Vec<Ipv4Addr>> {
         let mut random = Random(!SEED);
         let mut known = HashSet::with_capacity(count);
@@ -78,6 +80,7 @@ impl Table {
 }
 
 impl Prefix {
+    /// The first address of the prefix.
     pub fn address(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.network)
     }
@@ -94,7 +97,7 @@ impl Prefix {
     }
 }
 
-/// How many of each length: the whole numbers below, and what is left over as /24.
+/// The number of prefixes of each length: the floor of each share, and the rest as /24.
 fn shares(routes: usize) -> Vec<(u8, usize)> {
     let share = |count: usize| routes * count / ANNOUNCED;
     let mut shares: Vec<_> = MIX.iter().map(|(length, count)| (*length, share(*count))).collect();
@@ -122,7 +125,7 @@ impl Random {
     }
 }
 
-/// Where the mix is from.
+/// Source of the distribution of lengths.
 pub const SOURCE: &str = "196,503 prefixes of /8 to /24 in raw data of RIPE's Routing Information \
     Service, March 2021, as kept in github.com/zhu849/IP-Address-Lookup-Algorithms";
 /// Prefixes by length, as they were announced.
@@ -162,9 +165,9 @@ const SPECIAL: [([u8; 4], u8); 13] = [
     ([203, 0, 113, 0], 24),
     ([224, 0, 0, 0], 3),
 ];
-/// Half again what the Internet had in 2026.
+/// One and a half times the size of the Internet's table in 2026.
 const MOST: usize = 1_500_000;
-/// Draws for one that is taken.
+/// Attempts for each chosen prefix.
 const ATTEMPTS: usize = 64;
 const SEED: u64 = 752_138;
 

@@ -2,7 +2,7 @@
 
 use report::Figure;
 
-/// Figure 3, and the runs beside it that tell a frame's first access from none.
+/// Figure 3, and the runs beside it that separate a frame's first access.
 pub fn add(figure: Figure) -> Figure {
     SERIES.iter().fold(figure, |figure, (name, values)| {
         let points = values.iter().enumerate().map(|(core, value)| ((core + 1) as f64, *value));

@@ -1,6 +1,6 @@
-//! The least program that looks at a frame before it drops it.
+//! The smallest program that reads a frame before it drops it.
 //!
-//! Beside [`limit`], which looks at nothing, it tells what the first access to a packet costs:
+//! Compared with [`limit`], which reads nothing, it shows the cost of the first access to a packet:
 //! on a network card that is a miss of the cache, if the card did not put the frame into it.
 
 use anyhow::Result;
@@ -11,12 +11,13 @@ use spec::{ProgramKind, Verdict};
 
 use crate::hook::{Hook, limit};
 
+/// The smallest program that reads a frame before it drops it.
 pub const TOUCH: Hook =
     Hook::new("touch", "it reads the frame's type, and drops it whatever that is", |field| {
         limit::attach(field, &object()?)
     });
 
-/// Passes a frame without a type, of which there are none, so that the type must be looked at.
+/// Passes a frame without a type, of which there are none, so that the type must be read.
 fn object() -> Result<Object> {
     let mut program = Assembler::new(limit::NAME, ProgramKind::XDP);
     let odd = program.label();

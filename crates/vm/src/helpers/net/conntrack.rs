@@ -1,7 +1,7 @@
-//! Connection tracking: looking connections up, adding them, changing them, translating.
+//! Connection tracking: lookup, insertion, change and address translation of connections.
 //!
-//! A connection is lent as `struct nf_conn` with the layout that the object's own types give it:
-//! status, mark and timeout can be read, the mark be written; all else is zero.
+//! A connection is lent as `struct nf_conn` with the layout of the object's own types: status, mark
+//! and timeout can be read, the mark can be written; all other fields are zero.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,7 +18,7 @@ use crate::world::{Direction, Protocol, Status};
 type Answer = Result<u64, Box<Fault>>;
 
 pub(super) fn lookup(processor: &mut Processor, args: &[u64; 5]) -> Answer {
-    let Some((protocol, ends, mut options)) = asked(processor, LOOKUP, args)? else {
+    let Some((protocol, ends, mut options)) = request(processor, LOOKUP, args)? else {
         return Ok(0);
     };
     let now_ns = processor.now_ns();
@@ -30,7 +30,7 @@ pub(super) fn lookup(processor: &mut Processor, args: &[u64; 5]) -> Answer {
 }
 
 pub(super) fn allocate(processor: &mut Processor, args: &[u64; 5]) -> Answer {
-    let Some((protocol, ends, options)) = asked(processor, "bpf_xdp_ct_alloc", args)? else {
+    let Some((protocol, ends, options)) = request(processor, "bpf_xdp_ct_alloc", args)? else {
         return Ok(0);
     };
     let entry = ConnectionEntry::new(protocol, ends, options.zone());
@@ -86,7 +86,8 @@ fn status(processor: &mut Processor, name: &str, args: &[u64; 5], kind: Kind) ->
     let id = owned(processor, name, args[0], kind)?;
     keep_mark(processor, args[0], id);
     let wanted = args[1] as u32;
-    let changed = processor.shared.net.connections.change(id, |entry| Some(turn(entry, wanted)));
+    let changed =
+        processor.shared.net.connections.change(id, |entry| Some(change_bits(entry, wanted)));
     if let (Some(Ok(())), Some(entry)) = (changed, processor.shared.net.connections.entry(id)) {
         let image = image(processor, id, &entry);
         processor.fill_lent(args[0], &image);
@@ -94,9 +95,8 @@ fn status(processor: &mut Processor, name: &str, args: &[u64; 5], kind: Kind) ->
     Ok(in_r0(changed.unwrap_or(Ok(())).map(|()| 0)))
 }
 
-/// Sets the bits that may be set by hand; others must be left as they are, and some can only
-/// be set.
-fn turn(entry: &mut ConnectionEntry, wanted: u32) -> Result<(), Errno> {
+/// Changes status bits. Some must not change, and some can only be set.
+fn change_bits(entry: &mut ConnectionEntry, wanted: u32) -> Result<(), Errno> {
     let changed = entry.status ^ wanted;
     let gone = entry.status & !wanted;
     if changed & bits(&[Status::Expected, Status::Confirmed, Status::Dying]) != 0
@@ -135,8 +135,8 @@ pub(super) fn set_nat(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     Ok(0)
 }
 
-/// The reply's ends change: packets the other way come to, or from, the new address. A port that
-/// nobody asked for stays, or is the next that is free.
+/// Changes the endpoints of the reply: packets in that direction go to, or come from, the new
+/// address. Without a requested port, the port is kept, or is the next free one.
 fn translate(
     processor: &Processor,
     mut entry: ConnectionEntry,
@@ -190,7 +190,7 @@ impl Options {
         Zone { id, directions: self.bytes[ZONE_DIRECTION] }
     }
 
-    /// Of two mistakes a lookup tells the protocol first, an allocation the namespace.
+    /// A lookup checks the protocol first, an allocation the namespace.
     fn check(&self) -> Result<Protocol, Errno> {
         let reserved = if self.len == OPTIONS { &self.bytes[13..16] } else { &self.bytes[10..12] };
         if reserved.iter().any(|byte| *byte != 0) {
@@ -209,7 +209,7 @@ impl Options {
         write(processor, self.name, 4, (self.address, &self.bytes[..self.len]))
     }
 
-    /// Null, with the error in the options.
+    /// Returns null, with the error in the options.
     fn fail(&self, processor: &mut Processor, errno: Errno) -> Answer {
         let error = (-errno.0).to_ne_bytes();
         write(processor, self.name, 4, (self.address + ERROR, &error))?;
@@ -217,8 +217,8 @@ impl Options {
     }
 }
 
-/// What a lookup or allocation asks for; `None` when the options already say why not.
-fn asked(
+/// The request of a lookup or allocation; `None` when the options already contain an error.
+fn request(
     processor: &mut Processor,
     name: &'static str,
     args: &[u64; 5],
@@ -229,7 +229,7 @@ fn asked(
     processor.check_argument(name, 4, (args[3], len, true))?;
     let mut options = Options { bytes: [0; OPTIONS], len, address: args[3], name };
     if len != OPTIONS && len != SHORT_OPTIONS {
-        // The place of the error may be outside of what the program gave.
+        // The error field may be outside of the program's options.
         processor.check_argument(name, 4, (args[3], ERROR as usize + 4, true))?;
         return options.fail(processor, Errno::EINVAL).map(|_| None);
     }
@@ -243,7 +243,7 @@ fn asked(
     };
     let checked = options.check().and_then(|protocol| Ok((protocol, ends?)));
     match checked {
-        // A world has the connections of no other namespace.
+        // An environment has no connections of other namespaces.
         Ok(_) if options.netns() >= 0 => options.fail(processor, Errno::ENONET).map(|_| None),
         Ok((protocol, (from, to))) => {
             if len == OPTIONS && options.bytes[ZONE_DIRECTION] == 0 {
@@ -261,7 +261,7 @@ fn lend(processor: &mut Processor, kind: Kind, id: ConnectionId, entry: &Connect
     processor.lend(kind, &image, true).unwrap_or(0)
 }
 
-/// The connection that a pointer owns.
+/// The connection of a pointer that the program owns.
 fn owned(
     processor: &Processor,
     name: &str,
@@ -275,7 +275,7 @@ fn owned(
     })
 }
 
-/// Takes over the mark that the program may have written.
+/// Stores the mark that the program may have written.
 fn keep_mark(processor: &Processor, address: u64, id: ConnectionId) {
     let Some(at) = layout(processor).mark else { return };
     if let Ok(mark) = processor.memory.load32(address + u64::from(at)) {
@@ -307,7 +307,7 @@ const LOOKUP: &str = "bpf_xdp_ct_lookup";
 /// Status bits that a program may set.
 const SETTABLE: [Status; 4] =
     [Status::SeenReply, Status::Assured, Status::FixedTimeout, Status::Helper];
-/// `struct bpf_ct_opts`, now and before zones.
+/// Size of `struct bpf_ct_opts`, and its size before zones.
 const OPTIONS: usize = 16;
 const SHORT_OPTIONS: usize = 12;
 const ERROR: u64 = 4;
@@ -316,8 +316,8 @@ const ZONE: usize = 10;
 const ZONE_DIRECTION: usize = 12;
 /// `NF_CT_DEFAULT_ZONE_DIR`.
 const BOTH: u8 = 3;
-/// Bytes of a lent connection, far more than the structure has; its name is at the end.
+/// Bytes of a lent connection, more than the structure has; its identifier is at the end.
 const IMAGE: usize = 512;
 const ID: u64 = IMAGE as u64 - 8;
-/// The timeout is told in ticks of 250 a second.
+/// Nanoseconds of a tick of the timeout field; there are 250 ticks a second.
 const TICK_NS: u64 = 4_000_000;

@@ -1,7 +1,7 @@
-//! What the hardware says of the packet: hash, time stamp, VLAN tag it stripped.
+//! Metadata from the hardware: hash, timestamp, stripped VLAN tag.
 //!
-//! The answers are those given for the interface that the packet came in on; where none is
-//! given, that of an interface that cannot tell.
+//! The results are those given for the ingress interface; without any, those of an interface
+//! without metadata.
 
 use super::{context, write};
 use crate::errno::Errno;
@@ -30,7 +30,7 @@ pub(super) fn timestamp(processor: &mut Processor, args: &[u64; 5]) -> Result<u6
     Ok(0)
 }
 
-/// The protocol comes in network order, the tag in that of the machine.
+/// The protocol is in network order, the tag in host order.
 pub(super) fn vlan_tag(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_xdp_metadata_rx_vlan_tag";
     context(NAME, args[0])?;

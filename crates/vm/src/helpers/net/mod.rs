@@ -1,5 +1,5 @@
-//! Helpers that look into the given world: routes, MTUs, sockets, SYN cookies, connections,
-//! and what the hardware says of a packet.
+//! Helpers that look up the environment: routes, MTUs, sockets, SYN cookies, connections, and
+//! metadata from the hardware.
 //!
 //! The checks, their order and the error numbers are those of Linux 6.18 (`net/core/filter.c`,
 //! `net/netfilter/nf_conntrack_bpf.c`).
@@ -95,7 +95,7 @@ fn write(
     }
 }
 
-/// What a call that can fail leaves in r0.
+/// Value of r0 for a call that can fail.
 fn in_r0(result: Result<u64, Errno>) -> u64 {
     result.unwrap_or_else(Errno::in_r0)
 }

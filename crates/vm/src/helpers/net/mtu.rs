@@ -1,4 +1,4 @@
-//! `bpf_check_mtu`: whether a packet, or one longer by so much, fits an interface.
+//! `bpf_check_mtu`: whether a packet, after a change of its length, fits an interface.
 
 use super::{context, in_r0, read, write};
 use crate::errno::Errno;
@@ -17,7 +17,7 @@ pub(super) fn check(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, B
         return Ok(Errno::ENODEV.in_r0());
     };
     let (mtu, header) = (device.mtu, device.header_len);
-    // The kernel reckons in 32 bits, and only with the first buffer of a packet.
+    // The kernel computes in 32 bits, and uses only the first buffer of a packet.
     let len = match wanted {
         0 => (processor.frame.data_end() - processor.frame.data()) as u32,
         given => given.wrapping_add(header),

@@ -1,4 +1,4 @@
-//! Looking sockets up, giving them back, and seeing them as the kernel's own types.
+//! Lookup, release and casts of sockets.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::world::{Protocol, SocketState};
 
 type Answer = Result<u64, Box<Fault>>;
 
-/// `bpf_skc_lookup_tcp`: whatever is there, shadows of connections included.
+/// `bpf_skc_lookup_tcp`: any socket, including requests and those in time-wait.
 pub(super) fn skc_lookup_tcp(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     let found = find(processor, "bpf_skc_lookup_tcp", args, Protocol::Tcp)?;
     Ok(found.map_or(0, |number| lend(processor, number)))
@@ -65,17 +65,17 @@ pub(super) fn to_udp6(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     })
 }
 
-/// No lookup finds one.
+/// No lookup finds a Unix socket.
 pub(super) fn to_unix(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     cast(processor, "bpf_skc_to_unix_sock", args[0], |_| false)
 }
 
-/// A world's TCP sockets are plain ones.
+/// The environment has no MPTCP sockets.
 pub(super) fn to_mptcp(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     cast(processor, "bpf_skc_to_mptcp_sock", args[0], |_| false)
 }
 
-/// The socket that a pointer, whatever it was seen as, stands for.
+/// The socket of a pointer, also after casts.
 pub(super) fn socket_at(processor: &Processor, address: u64) -> Option<&SocketEntry> {
     let origin = origin(processor, address)?;
     let mut image: SocketImage = [0; size_of::<SocketImage>()];
@@ -84,7 +84,7 @@ pub(super) fn socket_at(processor: &Processor, address: u64) -> Option<&SocketEn
     sockets.at(sockets.like(&image)?)
 }
 
-/// Number of the socket that the tuple in the arguments finds.
+/// Number of the socket for the tuple in the arguments.
 fn find(
     processor: &Processor,
     name: &str,
@@ -125,7 +125,7 @@ pub(super) fn tuple_ipv6(bytes: [u8; TUPLE_IPV6]) -> (SocketAddr, SocketAddr) {
 pub(super) const TUPLE_IPV4: usize = 12;
 pub(super) const TUPLE_IPV6: usize = 36;
 
-/// A request stands for its listener; a connection that is over for nothing.
+/// The full socket of a number: that of a request is its listener, one in time-wait has none.
 fn full(processor: &Processor, number: u32) -> Option<u32> {
     let sockets = &processor.shared.net.sockets;
     match sockets.at(number)?.state {
@@ -140,7 +140,7 @@ fn lend(processor: &mut Processor, number: u32) -> u64 {
     image.and_then(|image| processor.lend(Kind::Socket, &image, false)).unwrap_or(0)
 }
 
-/// The address that was lent, for that and for whatever it is seen as.
+/// The address that was lent, also for a cast pointer.
 fn origin(processor: &Processor, address: u64) -> Option<u64> {
     match processor.lent(address, Kind::Socket)? {
         len if len == size_of::<SocketImage>() => Some(address),
@@ -167,5 +167,5 @@ fn cast(
     let image = socket.image;
     let origin = origin(processor, address).unwrap_or(0);
     let shown = processor.show(Kind::Socket, &kernel_socket(&image, origin), false);
-    shown.ok_or_else(|| bad_argument(name, 1, "too many objects are lent at once"))
+    shown.ok_or_else(|| bad_argument(name, 1, "too many objects are lent"))
 }

@@ -1,4 +1,4 @@
-//! SYN cookies for listening sockets, and raw ones for programs that answer themselves.
+//! SYN cookies for listening sockets, and raw ones for programs that respond without a socket.
 
 use super::socket::socket_at;
 use super::{in_r0, read};
@@ -63,7 +63,7 @@ fn make_for(processor: &Processor, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> 
         return Err(Errno::ENOENT);
     }
     socket.overflow();
-    Ok(bake(processor, ip, tcp, ipv4))
+    Ok(make_cookie(processor, ip, tcp, ipv4))
 }
 
 pub(super) fn make_ipv4(processor: &mut Processor, args: &[u64; 5]) -> Answer {
@@ -86,7 +86,7 @@ fn raw_make(processor: &Processor, name: &str, args: &[u64; 5], ipv4: bool) -> A
     let ip = Ip::whole(processor, name, args[0], ipv4)?;
     let tcp = Tcp::read(processor, name, 2, (args[1], args[2]))?;
     let whole = tcp.is_whole();
-    Ok(if whole { bake(processor, &ip, &tcp, ipv4) } else { Errno::EINVAL.in_r0() })
+    Ok(if whole { make_cookie(processor, &ip, &tcp, ipv4) } else { Errno::EINVAL.in_r0() })
 }
 
 fn raw_check(processor: &Processor, name: &str, args: &[u64; 5], ipv4: bool) -> Answer {
@@ -95,8 +95,8 @@ fn raw_check(processor: &Processor, name: &str, args: &[u64; 5], ipv4: bool) -> 
     Ok(verify(processor, &ip, &tcp, ipv4).map_or(Errno::EACCES.in_r0(), |()| 0))
 }
 
-/// The cookie, and above it the segment size.
-fn bake(processor: &Processor, ip: &Ip, tcp: &Tcp, ipv4: bool) -> u64 {
+/// The cookie, with the segment size in the upper half.
+fn make_cookie(processor: &Processor, ip: &Ip, tcp: &Tcp, ipv4: bool) -> u64 {
     let least = if ipv4 { LEAST_MSS_IPV4 } else { LEAST_MSS_IPV6 };
     let mss = tcp.mss().unwrap_or(least);
     let syn = syn(ip, tcp, ipv4, 0);
@@ -104,14 +104,14 @@ fn bake(processor: &Processor, ip: &Ip, tcp: &Tcp, ipv4: bool) -> u64 {
     u64::from(cookie) | u64::from(mss) << 32
 }
 
-/// Whether the acknowledgement is of a cookie.
+/// Checks that the acknowledgment is of a cookie.
 fn verify(processor: &Processor, ip: &Ip, tcp: &Tcp, ipv4: bool) -> Option<()> {
     let syn = syn(ip, tcp, ipv4, 1);
     let cookie = tcp.word(8).wrapping_sub(1);
     processor.shared.net.cookies.check(&syn, minute(processor), cookie).map(|_| ())
 }
 
-/// What the first packet was, `later` bytes of the sequence ago.
+/// The client's first packet, `later` sequence numbers before.
 fn syn<'a>(ip: &'a Ip, tcp: &Tcp, ipv4: bool, later: u32) -> Syn<'a> {
     let addresses = if ipv4 { &ip.bytes[12..20] } else { &ip.bytes[8..40] };
     let [a, b, c, d, ..] = tcp.bytes;
@@ -119,7 +119,7 @@ fn syn<'a>(ip: &'a Ip, tcp: &Tcp, ipv4: bool, later: u32) -> Syn<'a> {
     Syn { addresses, ports: [a, b, c, d], sequence, ipv4 }
 }
 
-/// Cookies know minutes.
+/// The current minute.
 fn minute(processor: &Processor) -> u32 {
     (processor.now_ns() / 60_000_000_000) as u32
 }
@@ -128,7 +128,7 @@ fn listens(socket: &SocketEntry) -> bool {
     socket.protocol == Protocol::Tcp && socket.state == SocketState::Listen
 }
 
-/// Whether the packet is IPv4; an error where the socket takes none of its family.
+/// Whether the packet is IPv4; an error if the socket does not accept its family.
 fn family(socket: &SocketEntry, ip: &Ip) -> Result<bool, Errno> {
     match ip.bytes[0] >> 4 {
         4 if socket.ipv6 && socket.ipv6_only => Err(Errno::EINVAL),
@@ -153,7 +153,7 @@ fn headers(processor: &Processor, name: &str, args: &[u64; 5]) -> Result<(Ip, Tc
     Ok((ip, Tcp::read(processor, name, 4, (args[3], args[4]))?))
 }
 
-/// An IP header, as far as it is there.
+/// An IP header, possibly truncated.
 struct Ip {
     bytes: [u8; IPV6_HEADER],
     given: usize,
@@ -172,7 +172,7 @@ impl Ip {
     }
 }
 
-/// A TCP header with its options, as far as it is there.
+/// A TCP header with options, possibly truncated.
 struct Tcp {
     bytes: [u8; TCP_LONGEST],
     given: usize,
@@ -193,7 +193,7 @@ impl Tcp {
         usize::from(self.bytes[12] >> 4) * 4
     }
 
-    /// Whether just the header was given, options included.
+    /// Whether exactly the header was given, including options.
     fn is_whole(&self) -> bool {
         self.given >= TCP_HEADER && self.given == self.len()
     }
@@ -207,7 +207,7 @@ impl Tcp {
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// The segment size among the options; the last of several.
+    /// The segment size in the options; the last of several.
     fn mss(&self) -> Option<u16> {
         let mut options = &self.bytes[TCP_HEADER..self.len()];
         let mut mss = None;
@@ -228,7 +228,7 @@ impl Tcp {
     }
 }
 
-/// As many of the bytes at an argument as fit, and how many were given.
+/// The bytes at an argument that fit, and the number that was given.
 fn prefix<const N: usize>(
     processor: &Processor,
     name: &str,
@@ -252,12 +252,12 @@ mod flag {
     pub const ACK: u8 = 16;
 }
 
-/// The value of `net.ipv4.tcp_syncookies` that waits for no full queue.
+/// Value of `net.ipv4.tcp_syncookies` that does not require a full queue.
 const ALWAYS: u8 = 2;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const TCP_HEADER: usize = 20;
 const TCP_LONGEST: usize = 60;
-/// What a client that names no segment size must take.
+/// Segment size of a client that gives none.
 const LEAST_MSS_IPV4: u16 = 536;
 const LEAST_MSS_IPV6: u16 = 1220;

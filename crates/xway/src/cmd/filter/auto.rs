@@ -51,7 +51,7 @@ pub fn apply(
     }
     let placement =
         FilterPlacement { mode: args.mode.map(Into::into), ..FilterPlacement::default() };
-    update.apply(&standing, &ApplyOptions::at(&placement))?;
+    update.apply(&standing, &ApplyOptions::with_placement(&placement))?;
     let all = ruleset::identities(&standing.ruleset).into_iter();
     let identities = all.skip(standing.ruleset.rules.len() - names.len()).collect();
     Ok(Some(Applied {
@@ -72,7 +72,7 @@ impl Applied {
         let Some(active) = update.active() else { return Ok(()) };
         let took = self.took(active)?;
         // Those whose time is over are gone already; what somebody else put there stays.
-        let mut standing = active.standing()?;
+        let mut standing = active.unexpired()?;
         let mut is_own = ruleset::identities(&standing.ruleset).into_iter();
         let own =
             |identity: Option<String>| identity.is_some_and(|it| self.identities.contains(&it));

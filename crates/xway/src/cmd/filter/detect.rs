@@ -49,7 +49,7 @@ fn begin(args: &FilterDetectArgs, context: &Context) -> Result<(Settings, Packet
     let settings = settings(args, &standing(&update)?)?;
     let claim = update.claim(&context.control)?;
     let choice =
-        SampleFilter { tests: Vec::new(), pace: SampleRate::About(args.samples), bytes: HEADERS };
+        SampleFilter { tests: Vec::new(), rate: SampleRate::About(args.samples), bytes: HEADERS };
     let asked = FilterPlacement { mode: args.mode.map(Into::into), ..FilterPlacement::default() };
     Ok((settings, PacketSampler::begin(&update, &asked, &choice, claim)?))
 }
@@ -90,7 +90,7 @@ fn look(
             (_, true) => Some(Ended::Interrupted),
             _ => left.is_zero().then_some(Ended::Time),
         };
-        let look = watch.look(|seen| looks.see(seen))?;
+        let look = watch.read(|seen| looks.see(seen))?;
         looks.end(&look);
         if ended.is_some() {
             break;

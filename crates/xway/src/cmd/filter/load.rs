@@ -15,7 +15,10 @@ pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let file = source::read(&args.file)?;
     let update = Update::begin(&context.control, &args.iface)?;
-    let how = ApplyOptions { reset_globals: true, ..ApplyOptions::at(&(&args.placement).into()) };
+    let how = ApplyOptions {
+        reset_globals: true,
+        ..ApplyOptions::with_placement(&(&args.placement).into())
+    };
     put(&update, &file, &how, clock, context)
 }
 
@@ -31,14 +34,14 @@ pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
     };
     let named = args.name.as_ref().map(|name| format!("{name}: {}", args.rule));
     file.insert(at, named.as_ref().unwrap_or(&args.rule))?;
-    put(&update, &file, &ApplyOptions::at(&(&args.placement).into()), clock, context)
+    put(&update, &file, &ApplyOptions::with_placement(&(&args.placement).into()), clock, context)
 }
 
 /// All of them or none.
 pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let mut file = update.required()?.standing()?;
+    let mut file = update.required()?.unexpired()?;
     for name in &args.names {
         if file.remove(name).is_err() {
             bail!(unknown(&file, name));
@@ -50,7 +53,7 @@ pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
 pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let mut file = update.required()?.standing()?;
+    let mut file = update.required()?.unexpired()?;
     file.ruleset.rules.clear();
     put(&update, &file, &ApplyOptions::default(), clock, context)
 }

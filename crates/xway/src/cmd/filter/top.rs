@@ -60,7 +60,7 @@ impl<'a> Senders<'a> {
     }
 
     fn look(&mut self) -> Result<()> {
-        Ok(self.talkers.as_mut().map_or(Ok(()), TopSampler::look)?)
+        Ok(self.talkers.as_mut().map_or(Ok(()), TopSampler::read)?)
     }
 
     /// Goes on, or begins, as soon as nobody else is in the way.

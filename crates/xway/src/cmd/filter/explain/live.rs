@@ -45,7 +45,7 @@ fn begin(
     let update = Update::begin(&context.control, interface)?;
     let active = update.required()?;
     let tests = SampleFilter::tests(active, args.only.as_deref())?;
-    let choice = SampleFilter { tests, pace: SampleRate::OneIn(args.sample), bytes: MAX_BYTES };
+    let choice = SampleFilter { tests, rate: SampleRate::OneIn(args.sample), bytes: MAX_BYTES };
     let claim = update.claim(&context.control)?;
     let (rules, bans) = (active.rules()?, active.may_ban()?);
     let watch = PacketSampler::begin(&update, &FilterPlacement::default(), &choice, claim)?;
@@ -75,7 +75,7 @@ fn tell(
         let is_over = left.is_zero() || stop.wait(left.min(LOOK_EVERY))?.is_some();
         told.other_rules = (is_over || number % ASK_EVERY == 0) && !watch.runs()?;
         let mut shown = Ok(true);
-        let look = watch.look(|seen| {
+        let look = watch.read(|seen| {
             if told.packets < args.count && matches!(shown, Ok(true)) {
                 told.packets += 1;
                 shown = context.show_next(&teller.arrived(told.packets, seen));

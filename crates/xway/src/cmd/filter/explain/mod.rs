@@ -82,14 +82,14 @@ fn confine(args: &FilterExplainArgs) -> Result<()> {
 /// Of the interface that was named, or of the only one that has any.
 fn in_force(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
     if let Some(interface) = &args.iface {
-        return Ok(ActiveFilter::open(&context.control, interface)?.standing()?.ruleset);
+        return Ok(ActiveFilter::open(&context.control, interface)?.unexpired()?.ruleset);
     }
     let links = interfaces().into_iter();
     let lives = links.filter_map(|(name, _)| {
         ActiveFilter::open(&context.control, &name).ok().map(|one| (name, one))
     });
     match &lives.collect::<Vec<_>>()[..] {
-        [(_, live)] => Ok(live.standing()?.ruleset),
+        [(_, live)] => Ok(live.unexpired()?.ruleset),
         [] => bail!("no interface runs a filter: say which rules with --rules FILE"),
         several => {
             let names: Vec<_> = several.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,15 +1,30 @@
-//! `Error`: why a call failed, by cause.
+//! `Error`: why a call failed, by cause. Causes that belong to one part of the crate have an enum
+//! of their own, which `Error` wraps.
+
+mod function;
+mod holder;
+mod lock;
+mod malformed;
+mod memory;
+mod object;
 
 use std::{fmt, io};
 
-use crate::state::Holder;
+use sys::cap::Cap;
+
+pub use function::FunctionError;
+pub use holder::Holder;
+pub use lock::LockError;
+pub use malformed::Malformed;
+pub use memory::MemoryError;
+pub use object::ObjectError;
 
 /// A result with the [`Error`] of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed. Unless a variant says otherwise, nothing has changed.
+/// Why a call failed. Unless a variant states otherwise, nothing has changed.
 ///
-/// [`fmt::Display`] gives the outermost sentence; causes follow by [`std::error::Error::source`].
+/// [`fmt::Display`] prints the outermost sentence; causes follow by [`std::error::Error::source`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,12 +37,12 @@ pub enum Error {
     /// A file of the state directory, or of the caller, cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// An object file is malformed, or does not have what was asked of it.
+    /// An object file is malformed, or has no such map or global variable.
     #[error("{0}")]
-    Object(#[from] spec::Error),
-    /// The object has no such program, or several of which one must be chosen.
+    Spec(#[from] spec::Error),
+    /// The request does not determine an object or a program.
     #[error("{0}")]
-    NoProgram(String),
+    Object(#[from] ObjectError),
     /// A program cannot be made to ask its device for VLAN tags.
     #[error("{0}")]
     Tags(#[from] functions::tags::Error),
@@ -57,7 +72,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// No filter runs on the interface.
-    #[error("{}", crate::filter::no_filter(interface))]
+    #[error("{}", no_filter(interface))]
     NoFilter { interface: String },
     /// The interface was moved here from another namespace, with its filter.
     #[error(
@@ -65,18 +80,18 @@ pub enum Error {
          to see or change the filter, or detach it with `xway detach --force {interface}`"
     )]
     MovedFilter { interface: String },
-    /// The filter was replaced again and again while it was read.
-    #[error("the filter of {interface} changes faster than it can be read: look again")]
+    /// The filter was replaced during each attempt to read it.
+    #[error("the filter of {interface} changes faster than it can be read: try again")]
     Unstable { interface: String },
-    /// A process tries rules, or samples packets, on the interface: one at a time.
+    /// Another process runs a trial, or samples packets, on the interface.
     #[error(
         "another trial or sampler runs on this interface, by {0}: wait for its \
          end, or interrupt it"
     )]
     TrialRuns(Holder),
-    /// Another process holds the writers' lock.
+    /// A lock of the state directory could not be taken.
     #[error("{0}")]
-    Locked(String),
+    Lock(#[from] LockError),
     /// Another owner's program runs on the interface.
     #[error(
         "{interface} runs program {id}{name} in {mode} mode, which xway did not attach; --force \
@@ -89,9 +104,9 @@ pub enum Error {
         name: String,
         mode: &'static str,
     },
-    /// The request contradicts what runs, or itself.
+    /// The request contradicts the configuration of a built-in function.
     #[error("{0}")]
-    Refused(String),
+    Function(#[from] FunctionError),
     /// VLAN tags cannot be seen on the interface, and the program depends on them.
     #[error(
         "VLAN tags of packets that {interface} receives cannot be seen: {reason}; frames of every \
@@ -101,14 +116,26 @@ pub enum Error {
     HiddenTags { interface: String, reason: String },
     /// The maps of the rules take more memory than allowed or free.
     #[error("{0}")]
-    Memory(String),
-    /// This process lacks rights.
+    Memory(#[from] MemoryError),
+    /// This process lacks capabilities to change the state directory.
+    #[error(
+        "{}; this process lacks {}: run it as root, or grant them and let root prepare a directory \
+         (`xway --state DIR state init --owner USER`)",
+        full(cause.as_ref()),
+        names(missing)
+    )]
+    MissingCapabilities { missing: Vec<Cap>, cause: Box<Error> },
+    /// This process may not read the state directory.
+    #[error(
+        "not permitted to see what runs: {}; run it as root (CAP_DAC_READ_SEARCH), or as the owner \
+         of the state directory",
+        full(cause.as_ref())
+    )]
+    UnreadableState { cause: Box<Error> },
+    /// Stored data, or a kernel setting, cannot be understood.
     #[error("{0}")]
-    NotPermitted(String),
-    /// What is kept in the state directory cannot be understood, such as that of another version.
-    #[error("{0}")]
-    Malformed(String),
-    /// What was being done when the cause occurred.
+    Malformed(#[from] Malformed),
+    /// An operation, and the cause of its failure.
     #[error("{what}")]
     While {
         what: String,
@@ -118,7 +145,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The cause below what was being done.
+    /// The cause, without the operations that it interrupted.
     pub fn innermost(&self) -> &Self {
         match self {
             Self::While { cause, .. } => cause.innermost(),
@@ -126,7 +153,7 @@ impl Error {
         }
     }
 
-    /// The kernel's refusal, if that is the cause.
+    /// The kernel's error, if that is the cause.
     pub fn kernel(&self) -> Option<&kernel::Error> {
         match self.innermost() {
             Self::Kernel(error) => Some(error),
@@ -135,7 +162,7 @@ impl Error {
     }
 }
 
-/// Adds what was being done to an error.
+/// Adds the operation that failed to an error.
 pub(crate) trait Context<T> {
     fn context(self, what: &str) -> Result<T>;
 
@@ -155,7 +182,16 @@ impl<T, E: Into<Error>> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// The error and its causes on one line; a cause whose words were said already is left out.
+/// The message for an interface without a filter.
+pub fn no_filter(interface: &str) -> String {
+    format!("no filter runs on {interface}: `xway filter load {interface} FILE` loads one")
+}
+
+fn names(capabilities: &[Cap]) -> String {
+    capabilities.iter().map(|cap| cap.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// The error and its causes on one line, without causes that the text already contains.
 pub(crate) fn full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

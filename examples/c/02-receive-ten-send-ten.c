@@ -1,7 +1,7 @@
 /*
  * Receives ten packets, then sends ten. Needs root, or CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW.
  *
- *	cc 07-receive-ten-send-ten.c $(pkg-config --cflags --libs xway_xsk)
+ *	cc 02-receive-ten-send-ten.c $(pkg-config --cflags --libs xway_xsk)
  *	./a.out eth0 0 "ethertype 0x88b5"
  */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 //! An echo on tokio: sockets are awaited beside whatever else the program does.
 //!
-//! `sudo target/debug/xsk-08-async eth0 'any udp 7' 1000`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+//! `sudo target/debug/xsk-07-async eth0 'any udp 7' 1000`
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
 
 async fn echo() -> Result<()> {
     let mut words = std::env::args().skip(1);
-    let usage = "usage: xsk-08-async IFACE RULE [COUNT]";
+    let usage = "usage: xsk-07-async IFACE RULE [COUNT]";
     let (name, rule) = (words.next().context(usage)?, words.next().context(usage)?);
     let count: u64 = words.next().map_or(Ok(1000), |word| word.parse())?;
 

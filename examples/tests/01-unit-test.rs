@@ -1,7 +1,7 @@
 //! Unit-testing an XDP object with `cargo test`, without root and without a kernel: load it, fill
 //! its maps, feed packets built in code or read from a capture, check verdict, bytes and maps.
 //!
-//! `cargo test -p xway-examples --test 05-unit-test`
+//! `cargo test -p xway-examples --test 01-unit-test`
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
  * Sends packets back to where they came from, without a copy, until a number is reached. Needs
  * root, or CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW.
  *
- *	cc 03-echo.c $(pkg-config --cflags --libs xway_xsk)
+ *	cc 01-echo.c $(pkg-config --cflags --libs xway_xsk)
  *	./a.out eth0 0 "ethertype 0x88b5" 1000
  */
 #include <stdio.h>
