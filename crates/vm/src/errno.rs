@@ -1,25 +1,25 @@
 //! Error numbers as a BPF program sees them: negative in r0, the same on every system.
 //!
-//! Not here: errors of this crate's own interface (`error`), faults of a program (`fault`).
+//! Not here: errors of this crate's interface (`error`), faults of a program (`fault`).
 
 use std::fmt;
 
-/// One of Linux's error numbers, positive as in `errno.h`.
+/// An error number of Linux, positive as in `errno.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Errno(pub i32);
 
 impl Errno {
-    /// What a helper leaves in r0.
+    /// The number as a helper returns it in r0: negative, 64 bits.
     pub const fn in_r0(self) -> u64 {
         -(self.0 as i64) as u64
     }
 
-    /// As `errno.h` spells it; `None` for numbers that no row has.
+    /// Name in `errno.h`; `None` for unknown numbers.
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(number, _, _)| *number == self.0).map(|(_, name, _)| *name)
     }
 
-    /// What `strerror` says in plain words.
+    /// Description of the error, as in `strerror`.
     fn words(self) -> Option<&'static str> {
         NAMES.iter().find(|(number, _, _)| *number == self.0).map(|(_, _, words)| *words)
     }
@@ -43,7 +43,7 @@ impl fmt::Debug for Errno {
     }
 }
 
-/// One row makes the constant, its name and its words, so that they cannot drift apart.
+/// One row defines the constant, its name and its description.
 macro_rules! errnos {
     ($($number:literal $constant:ident $words:literal)*) => {
         impl Errno {

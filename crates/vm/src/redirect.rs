@@ -1,6 +1,6 @@
-//! Where a program wants a packet to go: what a redirect helper leaves for delivery.
+//! The target of a redirect, which helpers set and delivery uses.
 
-/// Where one entry of a redirect map leads. Programs are numbers in the machine's list.
+/// Target of an entry of a redirect map. Programs are numbers in the machine's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Device { ifindex: u32, program: Option<u32> },
@@ -8,22 +8,22 @@ pub(crate) enum Target {
     Xsk { map: u32, key: u32 },
 }
 
-/// What the redirect helpers of a run have left.
+/// State that the redirect helpers of a run set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Redirect {
     pub choice: Choice,
-    /// The interface or key that was named last. After a lookup that failed, a program that says
-    /// redirect all the same reaches the interface of this number.
+    /// The last interface or key. After a failed lookup, a program that returns redirect
+    /// nevertheless reaches the interface of this number.
     pub index: u32,
 }
 
-/// Where the packet goes if the program says redirect.
+/// Target of the packet if the program returns redirect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Choice {
     #[default]
     Nothing,
     To(Target),
-    /// All entries of a devmap, by its number, perhaps but for the packet's own interface.
+    /// All entries of a devmap, by its number; optionally without the ingress interface.
     Broadcast {
         map: u32,
         exclude_ingress: bool,

@@ -1,4 +1,4 @@
-//! This engine behind the seam: what conformance tests and `--runtime vm` run on.
+//! The engine as a [`spec::Runtime`], for conformance tests and `--runtime vm`.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::maps::Map;
 use crate::worker::Worker;
 
 /// Runs programs on processor 0 of a machine. As in a test run of the kernel, a run ends with the
-/// verdict: programs behind a redirect do not run; and a packet may be in several buffers whether
-/// or not the program is `xdp.frags`.
+/// verdict: programs after a redirect do not run, and a packet may be in several buffers whether or
+/// not the program is `xdp.frags`.
 #[derive(Debug, Default)]
 pub struct VmRuntime {
     options: Options,
@@ -26,11 +26,12 @@ struct Loaded {
 }
 
 impl VmRuntime {
+    /// A runtime without an object.
     pub fn new(options: Options) -> Self {
         Self { options, loaded: None }
     }
 
-    /// What is loaded now.
+    /// The loaded machine.
     pub fn machine(&self) -> Option<&Machine> {
         self.loaded.as_ref().map(|loaded| &loaded.machine)
     }

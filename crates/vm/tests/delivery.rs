@@ -1,4 +1,4 @@
-//! Verdicts acted on: outputs, losses, and programs behind a redirect.
+//! Tests of delivery: outputs, losses, and programs after a redirect.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::sync::{Arc, Mutex};
@@ -126,7 +126,7 @@ fn a_broadcast_sends_copies_that_do_not_share_bytes() {
     }
 }
 
-/// A devmap of many targets; those at odd places run a program of 1000 instructions each.
+/// A devmap of many targets; every second one runs a program of 1000 instructions.
 fn wide_machine(targets: u32, budget: u64) -> Machine {
     let mut object = Object::new("wide", "GPL");
     object.map(MapDef { max_entries: targets, ..map("ports", MapKind::DEVMAP, 8) });
@@ -211,7 +211,7 @@ fn an_empty_world_has_every_interface() {
     }
 }
 
-/// As in the kernel: the map's answer says drop, the program redirects all the same.
+/// As in the kernel: the map's entry returns drop, but the program redirects.
 #[test]
 fn a_failed_lookup_leaves_the_interface_named_before() {
     let entry = program("entry", ProgramKind::XDP, |a| {
@@ -300,7 +300,7 @@ fn results_can_be_used_again() {
     }
 }
 
-/// What a program put in front of a packet and took back is not seen by the next.
+/// Bytes that a program added before a packet and removed are not visible to the next.
 #[test]
 fn headroom_is_clean_for_every_packet() {
     let entry = program("entry", ProgramKind::XDP, |a| {

@@ -1,11 +1,11 @@
-//! Helpers without a kernel: time that is told, text that is kept, objects and locks that end.
+//! Tests of helpers without a kernel: given time, printed text, objects and locks.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::path::Path;
 
 use spec::asm::{Assembler, Helper, Object};
 use spec::{Input, Map as _, ProgramKind, Spec, Verdict};
-use vm::{Error, Machine, Options, Worker};
+use vm::{Error, Machine, Options, Unavailable, Worker};
 
 fn load(object: &str, options: &Options) -> Machine {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf/prebuilt/test");
@@ -108,13 +108,13 @@ fn lists_and_trees_outlive_runs_and_workers() {
 }
 
 #[test]
-fn what_no_verifier_lets_pass_is_a_fault_in_words_and_leaves_nothing_behind() {
+fn programs_that_the_verifier_refuses_fault_and_leave_nothing() {
     let table = [
         ("lasting_leaked", "an allocated object is not dropped"),
         ("lasting_dropped_twice", "is not owned by the program"),
         ("lasting_still_locked", "is still locked"),
-        ("lasting_unlocked", "that lock is not held"),
-        ("lasting_no_lock", "no such field of a value or an object"),
+        ("lasting_unlocked", "the lock is not held"),
+        ("lasting_no_lock", "not a special field of a value or an object"),
         ("lasting_preempted", "a section with preemption, interrupts or RCU held is not left"),
         ("lasting_beyond", "kernel object"),
     ];
@@ -130,7 +130,7 @@ fn what_no_verifier_lets_pass_is_a_fault_in_words_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_function_that_is_not_there_fails_at_load_with_its_name_and_why() {
+fn a_function_that_is_not_supported_fails_at_load_with_name_and_reason() {
     let refusal = |call: &dyn Fn(&mut Assembler)| {
         let mut a = Assembler::new("asks", ProgramKind::XDP);
         call(&mut a);
@@ -138,24 +138,25 @@ fn a_function_that_is_not_there_fails_at_load_with_its_name_and_why() {
         let mut object = Object::new("asks.o", "GPL");
         object.program(a);
         let spec = object.finish().unwrap();
-        Machine::load(&spec, &Options::default()).unwrap_err().to_string()
+        match Machine::load(&spec, &Options::default()).unwrap_err() {
+            Error::Function { function, cause, .. } => (function, cause),
+            other => panic!("{other}"),
+        }
     };
     let helpers = [
-        (Helper::COPY_FROM_USER, "bpf_copy_from_user", "it may sleep"),
-        (Helper::SNPRINTF_BTF, "bpf_snprintf_btf", "there is no kernel here"),
-        (Helper::SKB_LOAD_BYTES, "bpf_skb_load_bytes", "programs of this type cannot use it"),
-        (Helper(999), "helper 999", "programs of this type cannot use it"),
+        (Helper::COPY_FROM_USER, "bpf_copy_from_user", Unavailable::MaySleep),
+        (Helper::SNPRINTF_BTF, "bpf_snprintf_btf", Unavailable::NoKernel),
+        (Helper::SKB_LOAD_BYTES, "bpf_skb_load_bytes", Unavailable::ProgramType),
+        (Helper(999), "helper 999", Unavailable::ProgramType),
     ];
-    for (helper, name, why) in helpers {
-        let error = refusal(&|a| _ = a.call(helper));
-        assert!(error.contains(name) && error.contains(why), "{error}");
+    for (helper, name, cause) in helpers {
+        assert_eq!(refusal(&|a| _ = a.call(helper)), (name.to_owned(), cause));
     }
     let kfuncs = [
-        ("bpf_task_from_pid", "there are no processes"),
-        ("bpf_no_such_thing", "no such kernel function for XDP"),
+        ("bpf_task_from_pid", Unavailable::NoTasks),
+        ("bpf_no_such_thing", Unavailable::UnknownKfunc),
     ];
-    for (name, why) in kfuncs {
-        let error = refusal(&|a| _ = a.call_kfunc(name));
-        assert!(error.contains(name) && error.contains(why), "{error}");
+    for (name, cause) in kfuncs {
+        assert_eq!(refusal(&|a| _ = a.call_kfunc(name)), (name.to_owned(), cause));
     }
 }

@@ -1,7 +1,7 @@
-//! Helpers that look into a scenario: stories that need no root.
+//! Tests of helpers that look up the environment; they need no root.
 //!
-//! That the answers are the kernel's is shown in `tests/tests/vm_net.rs` and
-//! `vm_net_tracking.rs`; here is what a scenario can say and a live namespace hardly.
+//! `tests/tests/vm_net.rs` and `vm_net_tracking.rs` compare the results with the kernel's; this
+//! file tests what a scenario can express but a live namespace hardly can.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use spec::asm::{Assembler, Cond, Helper, Object, Reg::*};
@@ -304,7 +304,7 @@ const TRACKED: &str = r#"
     timeout_s = 5
 "#;
 
-/// Looks at the clock, then for the connection.
+/// Reads the clock, then looks up the connection.
 fn track(a: &mut Assembler) {
     let none = a.label();
     a.call(Helper::KTIME_GET_NS).mov(R1, R6).mov(R2, R7).mov(R3, 12).mov(R4, R7).add(R4, 16);

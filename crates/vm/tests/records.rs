@@ -67,7 +67,7 @@ fn element(a: &mut Assembler, map: &str, helper: Helper) {
 #[test]
 fn what_the_verifier_would_refuse_is_a_fault_that_says_why() {
     type Write = fn(&mut Assembler);
-    // What it says, and how many records user space gets all the same.
+    // Words of the fault, and the number of records that user space gets.
     let table: [(&str, usize, Write); 14] = [
         ("8 bytes there are not inside its 8 bytes", 0, |a| {
             reserve(a).store64(R0.at(1), 5);
@@ -102,10 +102,10 @@ fn what_the_verifier_would_refuse_is_a_fault_that_says_why() {
             element(a, "devices", Helper::MAP_LOOKUP_ELEM);
             a.store32(R0.at(0), 7);
         }),
-        ("`user` is no ring buffer", 0, |a| {
+        ("`user` is not a ring buffer", 0, |a| {
             a.load_map(R1, "user").mov(R2, 8).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
         }),
-        ("`array` is no perf event array", 0, |a| {
+        ("`array` is not a perf event array", 0, |a| {
             a.load_map(R2, "array").mov(R3, 0).mov(R4, R10).mov(R5, 0);
             a.call(Helper::PERF_EVENT_OUTPUT);
         }),

@@ -195,7 +195,7 @@ fn maps_made_later_go_into_maps_of_maps() {
 }
 
 #[test]
-fn types_that_cannot_serve_say_why() {
+fn unsupported_types_are_refused_with_a_reason() {
     let machine = machine();
     for (kind, words) in [
         (15, "sockmaps and sockhashes steer bytes between sockets"),
@@ -203,7 +203,7 @@ fn types_that_cannot_serve_say_why() {
         (24, "socket storage belongs to sockets"),
         (26, "struct_ops"),
         (33, "an arena is memory shared with a process"),
-        (99, "no such type is known"),
+        (99, "unknown map type"),
     ] {
         let error = machine.create_map(&def("odd", MapKind(kind), 4)).unwrap_err().to_string();
         assert!(error.starts_with("map `odd`: ") && error.contains(words), "{error}");

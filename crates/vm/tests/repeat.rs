@@ -1,4 +1,4 @@
-//! The same packets give the same of everything: results, packets, and maps in the same order.
+//! Runs repeat: equal packets give equal results, packets, and maps in equal order.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R7, R10};

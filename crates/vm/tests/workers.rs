@@ -1,4 +1,4 @@
-//! Several processors of one machine at once: each a thread with a worker of its own.
+//! Several processors of one machine at the same time: each a thread with a worker of its own.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::thread;

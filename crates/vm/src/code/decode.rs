@@ -1,48 +1,53 @@
-//! From instructions to operations: what needs no run is checked and resolved here.
+//! Decoding: from instructions to operations, with all checks that need no run.
 //!
-//! Every slot becomes one operation, so that a slot is a place in both. What the kernel refuses
-//! for its form alone (unknown codes, reserved fields, jumps out of the program) is an error
-//! that names the slot; what is only wrong when it runs becomes a trap.
+//! Each slot becomes one operation, so a slot number means the same in both. What the kernel
+//! refuses for its form alone (unknown codes, reserved fields, jumps out of the program) is an
+//! error that names the slot; what is wrong only when it executes becomes a trap.
 
 use spec::Target;
 use spec::insn::{self, Insn};
 
 use super::op::{Kind, Op, Reg};
-use super::{Callee, Link, forms};
-use crate::error::{Error, Result};
-use crate::helpers;
+use super::{Link, forms};
+use crate::error::{Error, InvalidInsn, Result, Unavailable};
+use crate::fault::Trap;
 use crate::memory::RegionId;
 
-/// What a program decodes to.
-pub(super) struct Decoded {
-    /// One a slot, and a trap behind the end.
+/// A decoded program; `C` is what the caller's table of functions holds.
+pub(super) struct Decoded<C> {
+    /// One operation per slot, and a trap after the end.
     pub ops: Vec<Op>,
-    pub calls: Vec<Callee>,
-    pub traps: Vec<String>,
+    /// Names of the functions that the program calls.
+    pub callees: Vec<String>,
+    /// Table entries of the functions, in the order of `callees`.
+    pub calls: Vec<C>,
+    /// Reasons of the trap operations.
+    pub traps: Vec<Trap>,
 }
 
-pub(super) fn decode(source: &spec::Program, link: &Link<'_>) -> Result<Decoded> {
-    let decoded = Decoded { ops: Vec::new(), calls: Vec::new(), traps: Vec::new() };
+/// Decodes a program against the maps and functions of `link`.
+pub(super) fn decode<C: Copy>(source: &spec::Program, link: &Link<'_, C>) -> Result<Decoded<C>> {
+    let decoded =
+        Decoded { ops: Vec::new(), callees: Vec::new(), calls: Vec::new(), traps: Vec::new() };
     let mut decoder = Decoder { source, link, decoded, slot: 0 };
     decoder.program()?;
     Ok(decoder.decoded)
 }
 
-/// An answer, or what is wrong in words.
-type Word<T> = std::result::Result<T, String>;
+type Checked<T> = std::result::Result<T, InvalidInsn>;
 
-struct Decoder<'a> {
+struct Decoder<'a, C> {
     source: &'a spec::Program,
-    link: &'a Link<'a>,
-    decoded: Decoded,
+    link: &'a Link<'a, C>,
+    decoded: Decoded<C>,
     slot: usize,
 }
 
-impl Decoder<'_> {
+impl<C: Copy> Decoder<'_, C> {
     fn program(&mut self) -> Result<()> {
         let insns = &self.source.insns;
         if insns.is_empty() {
-            return Err(self.error("there are no instructions".to_owned()));
+            return Err(self.error(InvalidInsn::NoInstructions));
         }
         while self.slot < insns.len() {
             let op = match self.unresolved() {
@@ -52,21 +57,21 @@ impl Decoder<'_> {
             self.decoded.ops.push(op);
             self.slot += 1;
             if insns[self.slot - 1].is_wide() {
-                let trap = self.trap("the second half of a wide load is no instruction");
+                let trap = self.trap(Trap::WideLoad);
                 self.decoded.ops.push(trap);
                 self.slot += 1;
             }
         }
-        let end = self.trap("control runs over the end of the program");
+        let end = self.trap(Trap::End);
         self.decoded.ops.push(end);
         Ok(())
     }
 
-    /// A trap where a field relocation found no answer: an error only when it is reached.
+    /// A trap for a field relocation that was not resolved: an error only if it executes.
     fn unresolved(&mut self) -> Option<Op> {
         let unresolved = &self.source.unresolved;
         let row = unresolved.binary_search_by_key(&self.slot, |one| one.slot).ok()?;
-        Some(self.trap(&format!("an unresolved field: {}", unresolved[row].text)))
+        Some(self.trap(Trap::UnresolvedField(unresolved[row].text.clone())))
     }
 
     fn insn(&mut self, insn: Insn) -> Result<Op> {
@@ -76,12 +81,12 @@ impl Decoder<'_> {
         if let Some(target) = self.source.fixup_at(self.slot) {
             return self.fixed(insn, target.clone());
         }
-        self.plain(insn).map_err(|why| self.error(why))
+        self.plain(insn).map_err(|cause| self.error(cause))
     }
 
-    fn plain(&mut self, insn: Insn) -> Word<Op> {
+    fn plain(&mut self, insn: Insn) -> Checked<Op> {
         if insn.dst > 10 || insn.src > 10 {
-            return Err("there are registers r0 to r10".to_owned());
+            return Err(InvalidInsn::Register);
         }
         match insn.class() {
             insn::CLASS_ALU | insn::CLASS_ALU64 => forms::alu(insn),
@@ -95,18 +100,18 @@ impl Decoder<'_> {
 
     // ---- jumps ------------------------------------------------------------------------------
 
-    fn jump(&mut self, insn: Insn) -> Word<Op> {
+    fn jump(&mut self, insn: Insn) -> Checked<Op> {
         match insn.code {
             insn::CALL if insn.src == insn::PSEUDO_CALL => {
                 let target = self.target(insn.imm.into())?;
                 Ok(Op { off: target, ..Op::new(Kind::CallLocal) })
             }
-            insn::CALL => Err("calls a function that nothing names".to_owned()),
+            insn::CALL => Err(InvalidInsn::UnnamedFunction),
             CALLX => {
                 // Older compilers put the register's number into the immediate.
                 let register = if insn.imm != 0 { insn.imm } else { insn.dst.into() };
                 let dst = u8::try_from(register).ok().filter(|register| *register <= 10);
-                let dst = dst.ok_or("there are registers r0 to r10")?;
+                let dst = dst.ok_or(InvalidInsn::Register)?;
                 Ok(Op { dst: Reg::of(dst), ..Op::new(Kind::CallRegister) })
             }
             insn::EXIT => Ok(Op::new(Kind::Exit)),
@@ -122,7 +127,7 @@ impl Decoder<'_> {
                     || insn.src != 0
                     || (if far { insn.off != 0 } else { insn.imm != 0 })
                 {
-                    return Err(forms::reserved());
+                    return Err(InvalidInsn::Reserved);
                 }
                 let off = self.target(distance)?;
                 let kind = if self.is_back(off) { Kind::JaBack } else { Kind::Ja };
@@ -140,23 +145,23 @@ impl Decoder<'_> {
     }
 
     /// The slot at a distance; it must be the start of an instruction.
-    fn target(&self, distance: i64) -> Word<i32> {
+    fn target(&self, distance: i64) -> Checked<i32> {
         let insns = &self.source.insns;
         let target = self.slot as i64 + 1 + distance;
         let place = usize::try_from(target).ok().filter(|place| *place < insns.len());
-        let place = place.ok_or_else(|| format!("goes to {target}, outside the program"))?;
+        let place = place.ok_or(InvalidInsn::JumpOutside { target })?;
         // A second half never looks like a first one: its code is 0.
         if place > 0 && insns[place - 1].is_wide() {
-            return Err(format!("goes to {target}, into a wide load"));
+            return Err(InvalidInsn::JumpIntoWideLoad { target });
         }
-        i32::try_from(place).map_err(|_| "the program is too long".to_owned())
+        i32::try_from(place).map_err(|_| InvalidInsn::TooLong)
     }
 
     // ---- constants and names ----------------------------------------------------------------
 
-    fn wide(&mut self, insn: Insn) -> Word<Op> {
+    fn wide(&mut self, insn: Insn) -> Checked<Op> {
         if !insn.is_wide() {
-            return Err("packets are read through pointers here: no legacy access".to_owned());
+            return Err(InvalidInsn::LegacyAccess);
         }
         let high = self.second_half()?;
         match insn.src {
@@ -165,22 +170,22 @@ impl Decoder<'_> {
                 let target = self.target(insn.imm.into())?;
                 forms::wide(insn, self.link.function(target as usize))
             }
-            _ => Err("loads an address that nothing names".to_owned()),
+            _ => Err(InvalidInsn::UnnamedAddress),
         }
     }
 
-    fn second_half(&self) -> Word<u32> {
-        let second = self.source.insns.get(self.slot + 1).ok_or("a wide load is cut short")?;
+    fn second_half(&self) -> Checked<u32> {
+        let second = self.source.insns.get(self.slot + 1).ok_or(InvalidInsn::Truncated)?;
         if (second.code, second.dst, second.src, second.off) != (0, 0, 0, 0) {
-            return Err(forms::reserved());
+            return Err(InvalidInsn::Reserved);
         }
         Ok(second.imm as u32)
     }
 
-    /// What the runtime has to supply.
+    /// An instruction whose value the runtime supplies.
     fn fixed(&mut self, insn: Insn, target: Target) -> Result<Op> {
         if insn.is_wide() {
-            self.second_half().map_err(|why| self.error(why))?;
+            self.second_half().map_err(|cause| self.error(cause))?;
         }
         let address = match target {
             Target::Map { map } => {
@@ -188,20 +193,20 @@ impl Decoder<'_> {
             }
             Target::MapValue { map, offset } => self.link.value(map, offset),
             Target::Kfunc { name, weak, .. } => return self.kfunc(&name, weak),
-            Target::KfuncAddress { name, weak, .. } => match helpers::kfunc(&name) {
-                Some(call) => Some(self.link.kernel_function(self.row(&name, call))),
-                None if weak => Some(0),
-                None => return Err(self.missing(&name, helpers::why_no_kfunc(&name))),
+            Target::KfuncAddress { name, weak, .. } => match (self.link.functions.kfunc)(&name) {
+                Ok(call) => Some(self.link.kernel_function(self.row(&name, call))),
+                Err(_) if weak => Some(0),
+                Err(cause) => return Err(self.unavailable(&name, cause)),
             },
             Target::Ksym { weak: true, .. } => Some(0),
             Target::Ksym { name, .. } => {
-                return Err(self.missing(&name, "there are no kernel variables"));
+                return Err(self.unavailable(&name, Unavailable::KernelVariable));
             }
-            // Resolved (or trapped) by now: the instruction says it all.
-            Target::Field(_) => return self.plain(insn).map_err(|why| self.error(why)),
+            // Relocation has already changed the instruction, or made it a trap.
+            Target::Field(_) => return self.plain(insn).map_err(|cause| self.error(cause)),
         };
-        let address = address.ok_or_else(|| self.error("names a map that is not there".to_owned()));
-        forms::wide(insn, address?).map_err(|why| self.error(why))
+        let address = address.ok_or_else(|| self.error(InvalidInsn::UnknownMap));
+        forms::wide(insn, address?).map_err(|cause| self.error(cause))
     }
 
     fn helper(&mut self, number: i32) -> Result<Op> {
@@ -210,54 +215,53 @@ impl Decoder<'_> {
         }
         let helper = spec::asm::Helper(number as u32);
         let name = helper.name().map_or_else(|| format!("helper {number}"), str::to_owned);
-        match helpers::helper(helper.0) {
-            Some(call) => {
-                let imm = self.row(&name, call) as u64;
-                Ok(Op { imm, ..Op::new(Kind::Call) })
-            }
-            None => Err(self.missing(&name, helpers::why_no_helper(helper))),
+        match (self.link.functions.helper)(helper) {
+            Ok(call) => Ok(self.call(&name, call)),
+            Err(cause) => Err(self.unavailable(&name, cause)),
         }
     }
 
     fn kfunc(&mut self, name: &str, weak: bool) -> Result<Op> {
-        match helpers::kfunc(name) {
-            Some(call) => {
-                let imm = self.row(name, call) as u64;
-                Ok(Op { imm, ..Op::new(Kind::Call) })
-            }
-            None if weak => Ok(self.trap(&format!("calls {name}, which is not there"))),
-            None => Err(self.missing(name, helpers::why_no_kfunc(name))),
+        match (self.link.functions.kfunc)(name) {
+            Ok(call) => Ok(self.call(name, call)),
+            Err(_) if weak => Ok(self.trap(Trap::MissingFunction(name.to_owned()))),
+            Err(cause) => Err(self.unavailable(name, cause)),
         }
     }
 
-    /// The row of a function in the program's calls, new or known.
-    fn row(&mut self, name: &str, call: helpers::Call) -> usize {
-        let calls = &mut self.decoded.calls;
-        calls.iter().position(|callee| callee.name == name).unwrap_or_else(|| {
-            calls.push(Callee { name: name.to_owned(), call });
-            calls.len() - 1
+    fn call(&mut self, name: &str, call: C) -> Op {
+        Op { imm: self.row(name, call) as u64, ..Op::new(Kind::Call) }
+    }
+
+    /// Row of a function in the program's callees; adds it if it is new.
+    fn row(&mut self, name: &str, call: C) -> usize {
+        let Decoded { callees, calls, .. } = &mut self.decoded;
+        callees.iter().position(|callee| callee == name).unwrap_or_else(|| {
+            callees.push(name.to_owned());
+            calls.push(call);
+            callees.len() - 1
         })
     }
 
-    fn trap(&mut self, why: &str) -> Op {
+    fn trap(&mut self, trap: Trap) -> Op {
         let traps = &mut self.decoded.traps;
-        let row = traps.iter().position(|known| known == why).unwrap_or_else(|| {
-            traps.push(why.to_owned());
+        let row = traps.iter().position(|known| *known == trap).unwrap_or_else(|| {
+            traps.push(trap);
             traps.len() - 1
         });
         Op { imm: row as u64, ..Op::new(Kind::Trap) }
     }
 
-    fn error(&self, why: String) -> Error {
-        Error::Code { program: self.source.name.clone(), slot: self.slot, why }
+    fn error(&self, cause: InvalidInsn) -> Error {
+        Error::Code { program: self.source.name.clone(), slot: self.slot, cause }
     }
 
-    fn missing(&self, function: &str, why: &str) -> Error {
+    fn unavailable(&self, function: &str, cause: Unavailable) -> Error {
         Error::Function {
             program: self.source.name.clone(),
             slot: self.slot,
             function: function.to_owned(),
-            why: why.to_owned(),
+            cause,
         }
     }
 }

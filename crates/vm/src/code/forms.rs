@@ -1,21 +1,18 @@
-//! The forms of instructions: which kind of operation a code stands for, as tables.
+//! Tables of instruction forms: the kind of operation that each instruction code stands for.
 //!
-//! Reserved fields must be zero, as the kernel wants it; r10 is never written.
+//! Reserved fields must be zero, as in the kernel, and r10 is never written.
 
 use spec::insn::{self, Insn};
 
 use super::op::{Kind, Kind::*, Op, Reg};
+use crate::error::InvalidInsn;
 
-pub(super) fn reserved() -> String {
-    "uses reserved fields".to_owned()
-}
+/// An operation, or why the instruction is invalid.
+type Decoded = Result<Op, InvalidInsn>;
 
-fn unknown() -> String {
-    "no such instruction".to_owned()
-}
-
-fn writes(register: u8) -> Result<(), String> {
-    if register == 10 { Err("r10 is read-only".to_owned()) } else { Ok(()) }
+/// Refuses instructions that write r10.
+fn check_written(register: u8) -> Result<(), InvalidInsn> {
+    if register == 10 { Err(InvalidInsn::FramePointer) } else { Ok(()) }
 }
 
 fn op(kind: Kind, insn: Insn) -> Op {
@@ -28,17 +25,17 @@ fn op(kind: Kind, insn: Insn) -> Op {
     }
 }
 
-pub(super) fn wide(insn: Insn, value: u64) -> Result<Op, String> {
-    writes(insn.dst)?;
+pub(super) fn wide(insn: Insn, value: u64) -> Decoded {
+    check_written(insn.dst)?;
     if !insn.is_wide() || insn.off != 0 {
-        return Err(reserved());
+        return Err(InvalidInsn::Reserved);
     }
     Ok(Op { dst: Reg::of(insn.dst), imm: value, ..Op::new(Wide) })
 }
 
 // ---- arithmetic ---------------------------------------------------------------------------------
 
-/// Code, offset, and the kinds for 64 bits with immediate and register, then 32 bits.
+/// Code, offset, and the kinds: 64 bits with immediate and register, then 32 bits.
 type AluRow = (u8, i16, [Kind; 4]);
 
 #[rustfmt::skip]
@@ -59,15 +56,15 @@ const ALU: &[AluRow] = &[
     (insn::ARSH, 0, [Arsh64K, Arsh64X, Arsh32K, Arsh32X]),
 ];
 
-/// Moves from a register that extend a sign: offset, the kind for 64 bits, for 32.
+/// Moves from a register with sign extension: offset, kind for 64 bits, kind for 32 bits.
 const EXTENDING: &[(i16, Option<Kind>, Option<Kind>)] = &[
     (8, Some(Extend8To64), Some(Extend8To32)),
     (16, Some(Extend16To64), Some(Extend16To32)),
     (32, Some(Extend32To64), None),
 ];
 
-pub(super) fn alu(insn: Insn) -> Result<Op, String> {
-    writes(insn.dst)?;
+pub(super) fn alu(insn: Insn) -> Decoded {
+    check_written(insn.dst)?;
     let code = insn.code & 0xf0;
     match code {
         insn::NEG => return negation(insn),
@@ -77,28 +74,29 @@ pub(super) fn alu(insn: Insn) -> Result<Op, String> {
     let is_64 = insn.class() == insn::CLASS_ALU64;
     let from_reg = insn.code & insn::FROM_REG != 0;
     if if from_reg { insn.imm != 0 } else { insn.src != 0 } {
-        return Err(reserved());
+        return Err(InvalidInsn::Reserved);
     }
     if code == insn::MOV && from_reg && insn.off != 0 {
         let row = EXTENDING.iter().find(|row| row.0 == insn.off);
         let kind = row.and_then(|row| if is_64 { row.1 } else { row.2 });
-        return kind.map(|kind| op(kind, insn)).ok_or_else(unknown);
+        return kind.map(|kind| op(kind, insn)).ok_or(InvalidInsn::Unknown);
     }
-    let row = ALU.iter().find(|row| row.0 == code && row.1 == insn.off).ok_or_else(unknown)?;
+    let row =
+        ALU.iter().find(|row| row.0 == code && row.1 == insn.off).ok_or(InvalidInsn::Unknown)?;
     Ok(op(row.2[usize::from(!is_64) * 2 + usize::from(from_reg)], insn))
 }
 
-fn negation(insn: Insn) -> Result<Op, String> {
+fn negation(insn: Insn) -> Decoded {
     if insn.code & insn::FROM_REG != 0 || insn.src != 0 || insn.off != 0 || insn.imm != 0 {
-        return Err(reserved());
+        return Err(InvalidInsn::Reserved);
     }
     Ok(op(if insn.class() == insn::CLASS_ALU64 { Neg64 } else { Neg32 }, insn))
 }
 
-/// Class, swaps or keeps, bits: little-endian order is this machine's own.
-fn byte_order(insn: Insn) -> Result<Op, String> {
+/// Conversions of byte order, for a little-endian machine.
+fn byte_order(insn: Insn) -> Decoded {
     if insn.src != 0 || insn.off != 0 {
-        return Err(reserved());
+        return Err(InvalidInsn::Reserved);
     }
     let kind = match (insn.class(), insn.code & insn::FROM_REG != 0, insn.imm) {
         (insn::CLASS_ALU, false, 16) => Low16,
@@ -107,14 +105,14 @@ fn byte_order(insn: Insn) -> Result<Op, String> {
         (insn::CLASS_ALU, true, 16) | (insn::CLASS_ALU64, false, 16) => Swap16,
         (insn::CLASS_ALU, true, 32) | (insn::CLASS_ALU64, false, 32) => Swap32,
         (insn::CLASS_ALU, true, 64) | (insn::CLASS_ALU64, false, 64) => Swap64,
-        _ => return Err(unknown()),
+        _ => return Err(InvalidInsn::Unknown),
     };
     Ok(op(kind, insn))
 }
 
 // ---- branches -----------------------------------------------------------------------------------
 
-/// Code, and the kinds for 64 bits with immediate (forward, back) and register, then 32 bits.
+/// Code, and the kinds: 64 bits with immediate (forward, back) and register, then 32 bits.
 type BranchRow = (u8, [Kind; 8]);
 
 #[rustfmt::skip]
@@ -143,11 +141,11 @@ const BRANCHES: &[BranchRow] = &[
         Jsle32K, Jsle32KBack, Jsle32X, Jsle32XBack]),
 ];
 
-pub(super) fn branch(insn: Insn, target: i32, back: bool) -> Result<Op, String> {
+pub(super) fn branch(insn: Insn, target: i32, back: bool) -> Decoded {
     let from_reg = insn.code & insn::FROM_REG != 0;
-    let row = BRANCHES.iter().find(|row| row.0 == insn.code & 0xf0).ok_or_else(unknown)?;
+    let row = BRANCHES.iter().find(|row| row.0 == insn.code & 0xf0).ok_or(InvalidInsn::Unknown)?;
     if if from_reg { insn.imm != 0 } else { insn.src != 0 } {
-        return Err(reserved());
+        return Err(InvalidInsn::Reserved);
     }
     let is_32 = insn.class() == insn::CLASS_JMP32;
     let column = usize::from(is_32) * 4 + usize::from(from_reg) * 2 + usize::from(back);
@@ -156,7 +154,7 @@ pub(super) fn branch(insn: Insn, target: i32, back: bool) -> Result<Op, String> 
 
 // ---- memory -------------------------------------------------------------------------------------
 
-/// Column of a size in the tables below.
+/// Column of the instruction's size in the tables below.
 fn width(insn: Insn) -> usize {
     match insn.code & 0x18 {
         insn::SIZE_B => 0,
@@ -170,41 +168,41 @@ fn mode(insn: Insn) -> u8 {
     insn.code & 0xe0
 }
 
-pub(super) fn load(insn: Insn) -> Result<Op, String> {
-    writes(insn.dst)?;
+pub(super) fn load(insn: Insn) -> Decoded {
+    check_written(insn.dst)?;
     if insn.imm != 0 {
-        return Err(reserved());
+        return Err(InvalidInsn::Reserved);
     }
     let kind = match (mode(insn), width(insn)) {
         (insn::MODE_MEM, width) => [Load8, Load16, Load32, Load64][width],
         (insn::MODE_MEMSX, width @ 0..3) => [LoadSigned8, LoadSigned16, LoadSigned32][width],
-        _ => return Err(unknown()),
+        _ => return Err(InvalidInsn::Unknown),
     };
     Ok(op(kind, insn))
 }
 
-pub(super) fn store_imm(insn: Insn) -> Result<Op, String> {
+pub(super) fn store_imm(insn: Insn) -> Decoded {
     match mode(insn) {
         insn::MODE_MEM if insn.src == 0 => {
             Ok(op([StoreImm8, StoreImm16, StoreImm32, StoreImm64][width(insn)], insn))
         }
-        insn::MODE_MEM => Err(reserved()),
-        _ => Err(unknown()),
+        insn::MODE_MEM => Err(InvalidInsn::Reserved),
+        _ => Err(InvalidInsn::Unknown),
     }
 }
 
-pub(super) fn store(insn: Insn) -> Result<Op, String> {
+pub(super) fn store(insn: Insn) -> Decoded {
     match mode(insn) {
         insn::MODE_MEM if insn.imm == 0 => {
             Ok(op([Store8, Store16, Store32, Store64][width(insn)], insn))
         }
-        insn::MODE_MEM => Err(reserved()),
+        insn::MODE_MEM => Err(InvalidInsn::Reserved),
         insn::MODE_ATOMIC => atomic(insn),
-        _ => Err(unknown()),
+        _ => Err(InvalidInsn::Unknown),
     }
 }
 
-fn atomic(insn: Insn) -> Result<Op, String> {
+fn atomic(insn: Insn) -> Decoded {
     const ADD: i32 = insn::ADD as i32;
     const OR: i32 = insn::OR as i32;
     const AND: i32 = insn::AND as i32;
@@ -212,7 +210,7 @@ fn atomic(insn: Insn) -> Result<Op, String> {
     let width = width(insn);
     let kinds = match insn.imm & !insn::FETCH {
         _ if insn.imm == insn::LOAD_ACQUIRE => {
-            writes(insn.dst)?;
+            check_written(insn.dst)?;
             return Ok(op(
                 [LoadAcquire8, LoadAcquire16, LoadAcquire32, LoadAcquire64][width],
                 insn,
@@ -225,14 +223,14 @@ fn atomic(insn: Insn) -> Result<Op, String> {
         ADD if insn.imm == ADD => [AtomicAdd32, AtomicAdd64],
         ADD | OR | AND | XOR => [Atomic32, Atomic64],
         _ if insn.imm == insn::XCHG || insn.imm == insn::CMPXCHG => [Atomic32, Atomic64],
-        _ => return Err(unknown()),
+        _ => return Err(InvalidInsn::Unknown),
     };
     if insn.imm & insn::FETCH != 0 && insn.imm != insn::CMPXCHG {
-        writes(insn.src)?;
+        check_written(insn.src)?;
     }
     match width {
         2 => Ok(op(kinds[0], insn)),
         3 => Ok(op(kinds[1], insn)),
-        _ => Err(unknown()),
+        _ => Err(InvalidInsn::Unknown),
     }
 }

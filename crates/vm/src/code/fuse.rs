@@ -1,25 +1,26 @@
-//! Operations for the run without a hook: some do the work of two slots, or of a call.
+//! Fused operations for runs without a hook: some do the work of two slots, or of a call.
 //!
-//! Rule: each slot keeps an operation of its own, so that a jump to the second of two that were
-//! joined finds it; and what is guessed here (which map a call is for) is checked when it runs.
+//! Rule: each slot keeps an operation of its own, so that a jump to the second of two joined slots
+//! finds it; and a prediction (which map a call is for) is checked when the operation executes.
+
+use std::sync::Arc;
 
 use super::op::{Kind, Op, Reg};
-use super::{Callee, Link};
 use crate::maps::Map;
 use crate::memory::{RegionId, offset};
 
-/// An array, plain or per CPU, that lookups are expected in.
+/// An array, plain or per CPU, in which a lookup is predicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Array {
-    /// What r1 holds if the guess is right.
+    /// Value of r1 if the prediction is right.
     pub pointer: u64,
     /// Address of the first processor's first value.
     base: u64,
-    /// From one processor's values to the next one's; 0 where there is one for all.
+    /// Distance between the values of two processors; 0 if all share one value.
     step: u64,
     shift: u32,
     entries: u32,
-    /// The call's row, for when the guess is wrong.
+    /// Row of the call, for a wrong prediction.
     pub callee: u64,
 }
 
@@ -47,10 +48,10 @@ impl Array {
     }
 }
 
-/// The operations with pairs joined and lookups in arrays foreseen.
-pub(super) fn fuse(ops: &[Op], calls: &[Callee], link: &Link<'_>) -> (Box<[Op]>, Box<[Array]>) {
+/// The operations with pairs joined and lookups in arrays predicted.
+pub(super) fn fuse(ops: &[Op], callees: &[String], maps: &[Arc<Map>]) -> (Box<[Op]>, Box<[Array]>) {
     let mut arrays = Vec::new();
-    // The constant that r1 was last loaded with, as if there were no jumps: a guess.
+    // The constant that r1 was last loaded with if no jump intervened.
     let mut last = None;
     let mut fast: Vec<Op> = ops.to_vec();
     for slot in 0..ops.len() {
@@ -62,8 +63,8 @@ pub(super) fn fuse(ops: &[Op], calls: &[Callee], link: &Link<'_>) -> (Box<[Op]>,
             last = Some(op.imm);
         }
         if op.kind == Kind::Call
-            && calls[op.imm as usize].name == "bpf_map_lookup_elem"
-            && let Some(array) = last.and_then(|pointer| expected(pointer, op.imm, link))
+            && callees[op.imm as usize] == "bpf_map_lookup_elem"
+            && let Some(array) = last.and_then(|pointer| predicted(pointer, op.imm, maps))
         {
             fast[slot] = Op { imm: row(&mut arrays, array), ..Op::new(Kind::LookupArray) };
         }
@@ -71,18 +72,18 @@ pub(super) fn fuse(ops: &[Op], calls: &[Callee], link: &Link<'_>) -> (Box<[Op]>,
     (fast.into(), arrays.into())
 }
 
-/// One operation for two, if they have one.
+/// One operation that does the work of two, if there is one.
 fn join(first: &Op, second: &Op) -> Option<Op> {
     let add = first.kind == Kind::Mov64X && second.kind == Kind::Add64K;
     let same = first.dst == second.dst;
     (add && same).then_some(Op { kind: Kind::MoveAdd, imm: second.imm, ..*first })
 }
 
-fn expected(pointer: u64, callee: u64, link: &Link<'_>) -> Option<Array> {
+fn predicted(pointer: u64, callee: u64, maps: &[Arc<Map>]) -> Option<Array> {
     if RegionId::of(pointer) != RegionId::MAPS {
         return None;
     }
-    Array::new(link.maps.get(offset(pointer) as usize)?, pointer, callee)
+    Array::new(maps.get(offset(pointer) as usize)?, pointer, callee)
 }
 
 fn row(arrays: &mut Vec<Array>, array: Array) -> u64 {

@@ -1,8 +1,9 @@
-//! Programs decoded for execution: one dense operation a slot.
+//! Programs decoded for execution: one dense operation per slot.
 //!
 //! Decoding checks what needs no run: known codes, registers, jump targets, known functions.
-//! The seam for what follows: `spec::Program` (bytes) → a static verifier's `Verified` →
-//! `Compiled`. The interpreter alone may take a program that no verifier has seen, because it
+//! The functions that programs may call are given as a table, so this module does not depend on
+//! them. The stages are `spec::Program` (bytes) → `Verified` (a future static verifier) →
+//! `Compiled`. The interpreter alone accepts a program that no verifier has seen, because it
 //! checks every access when it happens.
 
 mod decode;
@@ -13,10 +14,11 @@ mod source;
 
 use std::sync::Arc;
 
+use spec::asm::Helper;
 use spec::btf::Btf;
 
-use crate::error::Result;
-use crate::helpers::Call;
+use crate::error::{Result, Unavailable};
+use crate::fault::{SkipReason, Trap};
 use crate::maps::Map;
 use crate::memory::{OFFSET_MASK, RegionId, offset};
 
@@ -24,129 +26,143 @@ use fuse::Array;
 pub(crate) use op::{Kind, Op, Reg};
 pub use source::SourceLine;
 
-/// What names in a program resolve to.
-pub(crate) struct Link<'a> {
-    /// By the number of the object's map.
+/// What the names in a program resolve to.
+pub(crate) struct Link<'a, C> {
+    /// The maps, by their number in the object.
     pub maps: &'a [Arc<Map>],
+    /// The functions that the program may call.
+    pub functions: &'a CallTable<C>,
     /// The number that the program will have.
     pub program: usize,
 }
 
-/// A program, ready to run.
+/// Looks up the functions that a program may call; `C` is what calls one.
+#[derive(Debug)]
+pub(crate) struct CallTable<C> {
+    /// A helper by its number.
+    pub helper: fn(Helper) -> std::result::Result<C, Unavailable>,
+    /// A kernel function by its name.
+    pub kfunc: fn(&str) -> std::result::Result<C, Unavailable>,
+}
+
+/// A decoded program.
 #[derive(Debug)]
 pub struct Program {
     source: spec::Program,
     number: usize,
     ops: Box<[Op]>,
-    /// The same, faster: see `fuse`.
+    /// The operations for runs without a hook: see `fuse`.
     fast: Box<[Op]>,
     arrays: Box<[Array]>,
-    calls: Box<[Callee]>,
-    traps: Box<[String]>,
+    /// Names of the functions that the program calls.
+    callees: Box<[String]>,
+    traps: Box<[Trap]>,
     lines: Box<[SourceLine]>,
-    skipped: bool,
-}
-
-/// A helper or kfunc that a program calls.
-#[derive(Debug)]
-pub(crate) struct Callee {
-    pub name: String,
-    pub call: Call,
+    skipped: Option<SkipReason>,
 }
 
 impl Program {
-    pub(crate) fn decode(
+    /// Decodes a program. Also returns the functions that it calls, in the order of its callees.
+    pub(crate) fn decode<C: Copy>(
         source: &spec::Program,
         btf: Option<&Btf>,
-        link: &Link<'_>,
-    ) -> Result<Self> {
+        link: &Link<'_, C>,
+    ) -> Result<(Self, Vec<C>)> {
         let decoded = decode::decode(source, link)?;
-        let (fast, arrays) = fuse::fuse(&decoded.ops, &decoded.calls, link);
-        Ok(Self {
+        let (fast, arrays) = fuse::fuse(&decoded.ops, &decoded.callees, link.maps);
+        let program = Self {
             source: source.clone(),
             number: link.program,
             ops: decoded.ops.into(),
             fast,
             arrays,
-            calls: decoded.calls.into(),
+            callees: decoded.callees.into(),
             traps: decoded.traps.into(),
             lines: source::lines(source, btf),
-            skipped: false,
-        })
+            skipped: None,
+        };
+        Ok((program, decoded.calls))
     }
 
-    /// Stands for a program that is not loaded; running it is a fault that says why.
-    pub(crate) fn skipped(source: &spec::Program, number: usize, why: String) -> Self {
+    /// A placeholder for a program that is not loaded; running it is a fault with the reason.
+    pub(crate) fn skipped(source: &spec::Program, number: usize, reason: SkipReason) -> Self {
         Self {
             source: source.clone(),
             number,
             ops: [Op::new(Kind::Trap)].into(),
             fast: [Op::new(Kind::Trap)].into(),
             arrays: Box::default(),
-            calls: Box::default(),
-            traps: [why].into(),
+            callees: Box::default(),
+            traps: [Trap::NotLoaded(reason.clone())].into(),
             lines: Box::default(),
-            skipped: true,
+            skipped: Some(reason),
         }
     }
 
-    /// Why the program was not loaded, where it was not.
-    pub fn why_skipped(&self) -> Option<&str> {
-        self.skipped.then(|| self.trap(0))
+    /// Why the program was not loaded; `None` for a program that was.
+    pub fn skip_reason(&self) -> Option<&SkipReason> {
+        self.skipped.as_ref()
     }
 
+    /// Name of the program.
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
+    /// Type and attach point of the program.
     pub fn kind(&self) -> spec::ProgramKind {
         self.source.kind
     }
 
-    /// Reg in the machine's list of programs.
+    /// Position in the machine's list of programs.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The program as the object has it.
+    /// The program as it is in the object.
     pub fn source(&self) -> &spec::Program {
         &self.source
     }
 
-    /// Whether the slot holds a jump with two ways out.
+    /// Whether the slot holds a conditional jump.
     pub fn is_branch(&self, slot: usize) -> bool {
         self.ops.get(slot).is_some_and(|op| op.kind.is_branch())
     }
 
+    /// One operation per slot.
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
     }
 
-    /// What runs when no hook is set.
+    /// The operations for runs without a hook.
     pub(crate) fn fast_ops(&self) -> &[Op] {
         &self.fast
     }
 
+    /// The array of a [`Kind::LookupArray`] operation.
     #[inline(always)]
     pub(crate) fn array(&self, row: u64) -> &Array {
         &self.arrays[row as usize]
     }
 
-    pub(crate) fn callee(&self, row: u64) -> &Callee {
-        &self.calls[row as usize]
+    /// Name of the function that a [`Kind::Call`] operation calls.
+    pub(crate) fn callee(&self, row: u64) -> &str {
+        &self.callees[row as usize]
     }
 
-    pub(crate) fn trap(&self, row: u64) -> &str {
+    /// The reason of a [`Kind::Trap`] operation.
+    pub(crate) fn trap(&self, row: u64) -> &Trap {
         &self.traps[row as usize]
     }
 }
 
-/// Bits of a function's address that hold its slot; the program's number is above.
+/// Bits of a function's address that hold its slot; the bits above hold the program's number.
 const SLOT_BITS: u32 = 20;
-/// Set in the address of a kernel function, which only a test for null may use.
+/// Marks the address of a kernel function, which programs can only compare with null.
 const KERNEL: u64 = 1 << (crate::memory::OFFSET_BITS - 1);
 
-impl Link<'_> {
+impl<C> Link<'_, C> {
+    /// A map by its number in the object.
     fn map(&self, map: usize) -> Option<&Map> {
         self.maps.get(map).map(|map| &**map)
     }
@@ -163,6 +179,7 @@ impl Link<'_> {
         RegionId::FUNCTIONS.at(((self.program as u64) << SLOT_BITS | slot as u64) & OFFSET_MASK)
     }
 
+    /// The address of a kernel function, by its row in the callees.
     fn kernel_function(&self, row: usize) -> u64 {
         RegionId::FUNCTIONS.at(KERNEL | row as u64)
     }

@@ -1,34 +1,35 @@
-//! One decoded operation: sixteen bytes with everything resolved.
+//! One decoded operation: sixteen bytes with all names resolved.
 //!
-//! Rule: an operation that decoding let through needs no check but those of memory: registers
-//! exist, targets are inside the program, tables have the rows that are named.
+//! Rule: a decoded operation needs no checks except those of memory: registers exist, targets are
+//! inside the program, tables have the rows that it names.
 
-/// One operation. What `off` and `imm` hold depends on the kind.
+/// One operation. The meaning of `off` and `imm` depends on the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Op {
     pub kind: Kind,
     pub dst: Reg,
     pub src: Reg,
-    /// Distance from a register's address, or the slot that a jump or call goes to.
+    /// Offset from a register's address, or the target slot of a jump or call.
     pub off: i32,
     /// Second operand, all 64 bits of a wide load, or a row of the program's tables.
     pub imm: u64,
 }
 
 impl Op {
+    /// An operation without operands.
     pub const fn new(kind: Kind) -> Self {
         Self { kind, dst: Reg::R0, src: Reg::R0, off: 0, imm: 0 }
     }
 
-    /// The slot that a jump or call goes to.
+    /// Target slot of a jump or call.
     pub const fn target(&self) -> usize {
         self.off as u32 as usize
     }
 }
 
-/// A register's place. Sixteen of them, so that whoever indexes sixteen registers with one needs
-/// no check; a program has r0 to r10.
+/// A register. A program has r0 to r10; sixteen values make an index into sixteen registers valid
+/// without a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[rustfmt::skip]
@@ -41,11 +42,12 @@ impl Reg {
         Self::R8, Self::R9, Self::R10, Self::R11, Self::R12, Self::R13, Self::R14, Self::R15,
     ];
 
-    /// The place of a register's number, of which the low four bits count.
+    /// The register of a number; only the low four bits count.
     pub const fn of(register: u8) -> Self {
         Self::ALL[(register & 15) as usize]
     }
 
+    /// Index into the registers.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self as usize
@@ -53,7 +55,7 @@ impl Reg {
 }
 
 /// What an operation does. `64` and `32` are widths, `K` takes the immediate, `X` a register,
-/// `Back` jumps to a slot no later than its own and so counts as a step.
+/// `Back` jumps to its own slot or an earlier one and therefore spends budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 #[rustfmt::skip]
@@ -84,51 +86,51 @@ pub(crate) enum Kind {
     Jslt64K, Jslt64KBack, Jslt64X, Jslt64XBack, Jslt32K, Jslt32KBack, Jslt32X, Jslt32XBack,
     Jsle64K, Jsle64KBack, Jsle64X, Jsle64XBack, Jsle32K, Jsle32KBack, Jsle32X, Jsle32XBack,
     Neg64, Neg32,
-    /// Moves that extend the sign of so many bits into so many.
+    /// Moves with sign extension, from the first width to the second.
     Extend8To64, Extend16To64, Extend32To64, Extend8To32, Extend16To32,
-    /// Little-endian order: the low bits stay.
+    /// Conversion to little-endian order, which keeps the low bits.
     Low16, Low32, Low64,
-    /// The other byte order.
+    /// Reversal of the byte order.
     Swap16, Swap32, Swap64,
     Ja, JaBack,
-    /// Jumps when the function's loops have run too many iterations.
+    /// Jumps when the function's loops have exhausted their iterations.
     MayGoto, MayGotoBack,
     Load8, Load16, Load32, Load64,
     LoadSigned8, LoadSigned16, LoadSigned32,
     Store8, Store16, Store32, Store64,
     StoreImm8, StoreImm16, StoreImm32, StoreImm64,
-    /// A 64-bit constant; takes two slots.
+    /// A 64-bit constant in two slots.
     Wide,
-    /// Atomic addition without its old value: counters.
+    /// Atomic addition that does not fetch the old value, as for counters.
     AtomicAdd32, AtomicAdd64,
-    /// Any other atomic operation; the instruction's own immediate says which.
+    /// Any other atomic operation, which the immediate selects.
     Atomic32, Atomic64,
     LoadAcquire8, LoadAcquire16, LoadAcquire32, LoadAcquire64,
     StoreRelease8, StoreRelease16, StoreRelease32, StoreRelease64,
-    /// A helper or kfunc; `imm` is its row in the program's calls.
+    /// A call of a helper or kfunc; `imm` is its row in the program's callees.
     Call,
     CallLocal,
-    /// What a register names: a function's address or a helper's number.
+    /// A call of a register's value: a function's address or a helper's number.
     CallRegister,
     TailCall,
     Exit,
-    /// `r[dst] = r[src] + imm`: a move and an addition, which are two slots.
+    /// `r[dst] = r[src] + imm`: a move and an addition in two slots.
     MoveAdd,
-    /// A call of the lookup helper that is expected to be for a certain array; `imm` is the
-    /// array's row in the program's arrays.
+    /// A lookup that is predicted to be in a certain array; `imm` is the array's row in the
+    /// program's arrays.
     LookupArray,
-    /// Must not be reached; `imm` is the reason's row in the program's traps.
+    /// Must not execute; `imm` is the row of the reason in the program's traps.
     Trap,
 }
 
 impl Kind {
-    /// A jump that depends on something: one with two ways out.
+    /// Whether this is a conditional jump.
     pub fn is_branch(self) -> bool {
         (Self::Jeq64K as u16..=Self::Jsle32XBack as u16).contains(&(self as u16))
             || matches!(self, Self::MayGoto | Self::MayGotoBack)
     }
 
-    /// Bytes that a plain store writes.
+    /// Number of bytes that a store or atomic operation writes; `None` for other kinds.
     pub fn stored_len(self) -> Option<usize> {
         use Kind::*;
         Some(match self {

@@ -1,4 +1,4 @@
-//! Where a slot comes from: function, source line, text of the instruction.
+//! Origin of a slot: function, source line, text of the instruction.
 
 use std::sync::Arc;
 
@@ -8,18 +8,22 @@ use spec::disasm;
 use super::Program;
 use crate::fault::Site;
 
-/// A source position, with its strings.
+/// A position in the source code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     /// The first slot of the line.
     pub slot: usize,
+    /// Path of the file as the compiler recorded it.
     pub file: Arc<str>,
+    /// Line, counted from 1.
     pub line: u32,
+    /// Column, counted from 1.
     pub column: u32,
+    /// Text of the line.
     pub text: Arc<str>,
 }
 
-/// The object's lines with their strings looked up, sorted by slot.
+/// The program's source positions, sorted by slot.
 pub(super) fn lines(source: &spec::Program, btf: Option<&Btf>) -> Box<[SourceLine]> {
     let Some(btf) = btf else { return Box::default() };
     let mut strings = std::collections::HashMap::new();
@@ -54,7 +58,7 @@ impl Program {
         (line.slot >= function).then_some(line)
     }
 
-    /// Name of the function that holds a slot; the program's own where the object names none.
+    /// Name of the function that holds a slot; the program's name if the object has none.
     pub fn function_name(&self, slot: usize) -> &str {
         match self.source.function_at(slot) {
             Some(function) if !function.name.is_empty() => &function.name,
@@ -62,12 +66,12 @@ impl Program {
         }
     }
 
-    /// The instruction at a slot as text.
+    /// The disassembled instruction at a slot.
     pub fn disassemble(&self, slot: usize) -> String {
         disasm::insn(&self.source.insns, slot, &disasm::Plain)
     }
 
-    /// All that is known of a slot.
+    /// The description of a slot for a fault.
     #[cold]
     pub(crate) fn site(&self, slot: usize, register: Option<u8>) -> Site {
         let source = self.line_at(slot);

@@ -1,26 +1,31 @@
-//! What happens to a packet when a program has spoken.
+//! Carries out the verdict of a program on its packet.
 
 use spec::{Input, Verdict};
 
 use super::{Loss, Output, Port, Reason, Run};
 use crate::error::Result;
 use crate::limits;
+use crate::processor::{Context, Processor};
 use crate::redirect::{Choice, Target};
-use crate::worker::{Context, Worker};
+use crate::worker::Worker;
 use crate::world::Interface;
 
 impl Worker {
-    /// Runs a program, by its number, on a packet, and sends the packet where it belongs.
+    /// Runs a program, by its number, on a packet and delivers the packet.
     ///
-    /// An error is the packet's: too short, too long, or in several buffers for a program that
-    /// takes one. A program that is stopped is no error here: see [`Run::fault`].
+    /// # Errors
+    /// The packet is too short, too long, or in several buffers for a program that accepts one. A
+    /// program that is stopped is not an error here: see [`Run::fault`].
     pub fn run(&mut self, program: usize, input: &Input) -> Result<Run> {
         let mut run = Run::default();
         self.run_into(program, input, &mut run)?;
         Ok(run)
     }
 
-    /// Like [`Worker::run`], in the buffers of an earlier result.
+    /// Like [`Worker::run`], into the buffers of an earlier result.
+    ///
+    /// # Errors
+    /// See [`Worker::run`].
     pub fn run_into(&mut self, program: usize, input: &Input, run: &mut Run) -> Result<()> {
         self.put(input)?;
         self.check_buffers(program)?;
@@ -30,49 +35,61 @@ impl Worker {
             Err(fault) => run.fault = Some(fault),
         }
         run.verdict = Verdict::from_code(run.code);
-        self.frame.append_packet(&self.memory, &mut run.packet);
-        run.metadata.extend_from_slice(self.frame.metadata(&self.memory));
-        self.deliver(run);
+        let Processor { frame, memory, .. } = &self.processor;
+        frame.append_packet(memory, &mut run.packet);
+        run.metadata.extend_from_slice(frame.metadata(memory));
+        Delivery { worker: self, run }.deliver();
         Ok(())
     }
+}
 
-    fn deliver(&mut self, run: &mut Run) {
-        let ifindex = self.context.ingress_ifindex;
-        match run.verdict {
-            Verdict::Pass => self.arrive(run, Port::Stack { ifindex }),
-            Verdict::Tx => self.arrive(run, Port::Device { ifindex }),
-            Verdict::Redirect => self.follow(run, 0),
-            Verdict::Drop => run.lose(Reason::Dropped, None),
-            Verdict::Aborted if run.fault.is_some() => run.lose(Reason::Fault, None),
-            Verdict::Aborted if run.code == 0 => run.lose(Reason::Aborted, None),
-            Verdict::Aborted => run.lose(Reason::BadVerdict, None),
+/// A packet on its way from the program to its ports.
+struct Delivery<'a> {
+    worker: &'a mut Worker,
+    run: &'a mut Run,
+}
+
+impl Delivery<'_> {
+    fn deliver(&mut self) {
+        let ifindex = self.processor().context.ingress_ifindex;
+        match self.run.verdict {
+            Verdict::Pass => self.arrive(Port::Stack { ifindex }),
+            Verdict::Tx => self.arrive(Port::Device { ifindex }),
+            Verdict::Redirect => self.redirect(0),
+            Verdict::Drop => self.run.lose(Reason::Dropped, None),
+            Verdict::Aborted if self.run.fault.is_some() => self.run.lose(Reason::Fault, None),
+            Verdict::Aborted if self.run.code == 0 => self.run.lose(Reason::Aborted, None),
+            Verdict::Aborted => self.run.lose(Reason::BadVerdict, None),
         }
     }
 
-    /// Acts on what the redirect helpers chose; `xdp_do_redirect`.
-    fn follow(&mut self, run: &mut Run, hops: u32) {
-        match std::mem::take(&mut self.redirect).choice {
-            Choice::Nothing => run.lose(Reason::NoTarget, None),
-            Choice::Broadcast { map, exclude_ingress } => {
-                self.broadcast(run, map, exclude_ingress);
-            }
-            Choice::To(Target::Device { ifindex, program }) => self.send(run, ifindex, program),
-            Choice::To(Target::Cpu { cpu, program }) => self.visit(run, cpu, program, hops),
-            Choice::To(Target::Xsk { map, key }) => self.arrive(run, Port::Xsk { map, key }),
+    fn processor(&mut self) -> &mut Processor {
+        &mut self.worker.processor
+    }
+
+    /// Sends the packet to the target that the redirect helpers chose; `xdp_do_redirect`.
+    fn redirect(&mut self, hops: u32) {
+        match std::mem::take(&mut self.processor().redirect).choice {
+            Choice::Nothing => self.run.lose(Reason::NoTarget, None),
+            Choice::Broadcast { map, exclude_ingress } => self.broadcast(map, exclude_ingress),
+            Choice::To(Target::Device { ifindex, program }) => self.send(ifindex, program),
+            Choice::To(Target::Cpu { cpu, program }) => self.visit(cpu, program, hops),
+            Choice::To(Target::Xsk { map, key }) => self.arrive(Port::Xsk { map, key }),
         }
     }
 
-    fn send(&mut self, run: &mut Run, ifindex: u32, program: Option<u32>) {
+    fn send(&mut self, ifindex: u32, program: Option<u32>) {
         match self.sendable(ifindex) {
-            Ok(()) => self.leave(run, ifindex, program),
-            Err(reason) => run.lose(reason, Some(Port::Device { ifindex })),
+            Ok(()) => self.transmit(ifindex, program),
+            Err(reason) => self.run.lose(reason, Some(Port::Device { ifindex })),
         }
     }
 
-    /// Whether an interface takes the frame. A world without interfaces has any, and they take
-    /// all.
+    /// Whether an interface accepts the frame. An environment without interfaces accepts every
+    /// index except 0, and any length.
     fn sendable(&self, ifindex: u32) -> std::result::Result<(), Reason> {
-        let world = &self.shared.world;
+        let processor = &self.worker.processor;
+        let world = &processor.shared.world;
         if world.interfaces.is_empty() {
             return if ifindex == 0 { Err(Reason::NoInterface) } else { Ok(()) };
         }
@@ -80,96 +97,109 @@ impl Worker {
         if !interface.up {
             return Err(Reason::InterfaceDown);
         }
-        if self.frame.len() > longest(interface) { Err(Reason::TooLong) } else { Ok(()) }
+        if processor.frame.len() > longest(interface) { Err(Reason::TooLong) } else { Ok(()) }
     }
 
-    /// A copy to each entry of a devmap that can take one; the others are passed over in silence.
-    /// Copies spend the packet's budget, and end with it.
-    fn broadcast(&mut self, run: &mut Run, map: u32, exclude_ingress: bool) {
-        let mut saved = std::mem::take(&mut self.saved);
-        self.frame.save(&self.memory, &mut saved);
+    /// Sends a copy to each entry of a devmap that accepts one; the others are skipped silently.
+    /// Copies spend the packet's budget and stop when it is exhausted.
+    fn broadcast(&mut self, map: u32, exclude_ingress: bool) {
+        let mut saved = std::mem::take(&mut self.worker.saved);
+        let processor = self.processor();
+        processor.frame.save(&processor.memory, &mut saved);
         let (mut from, mut sent) = (0, 0);
-        while let Some((place, target)) = self.maps[map as usize].target_from(from) {
-            if let Err(fault) = self.charge(u64::from(place - from) + COPY + 2 * self.frame.len()) {
-                run.losses.push(Loss { reason: Reason::Fault, port: None, fault: Some(fault) });
+        while let Some((place, target)) = self.processor().maps[map as usize].target_from(from) {
+            let processor = self.processor();
+            let work = u64::from(place - from) + COPY + 2 * processor.frame.len();
+            if let Err(fault) = processor.charge(work) {
+                self.run.losses.push(Loss {
+                    reason: Reason::Fault,
+                    port: None,
+                    fault: Some(fault),
+                });
                 break;
             }
             from = place + 1;
             let Target::Device { ifindex, program } = target else { continue };
-            let excluded = exclude_ingress && ifindex == self.context.ingress_ifindex;
+            let excluded = exclude_ingress && ifindex == processor.context.ingress_ifindex;
             if sent > 0 {
-                self.frame.restore(&mut self.memory, &saved);
+                processor.frame.restore(&mut processor.memory, &saved);
             }
             if !excluded && self.sendable(ifindex).is_ok() {
-                self.leave(run, ifindex, program);
+                self.transmit(ifindex, program);
                 sent += 1;
             }
         }
-        if sent == 0 && run.losses.is_empty() {
-            run.lose(Reason::NobodyThere, None);
+        if sent == 0 && self.run.losses.is_empty() {
+            self.run.lose(Reason::NobodyThere, None);
         }
-        self.saved = saved;
+        self.worker.saved = saved;
     }
 
-    /// Out of an interface, once the devmap entry's program has let it pass.
-    fn leave(&mut self, run: &mut Run, ifindex: u32, program: Option<u32>) {
+    /// Sends the packet out of an interface if the devmap entry's program passes it.
+    fn transmit(&mut self, ifindex: u32, program: Option<u32>) {
         let port = Port::Device { ifindex };
-        let Some(program) = program else { return self.arrive(run, port) };
-        match self.behind(run, port, program, Context { egress_ifindex: ifindex, ..self.moved() }) {
-            Some(PASS) => self.arrive(run, port),
-            Some(DROP) => run.lose(Reason::EgressDropped, Some(port)),
-            Some(ABORTED) => run.lose(Reason::EgressAborted, Some(port)),
-            Some(_) => run.lose(Reason::EgressBadVerdict, Some(port)),
+        let Some(program) = program else { return self.arrive(port) };
+        let context = Context { egress_ifindex: ifindex, ..self.redirected() };
+        match self.run_entry(port, program, context) {
+            Some(PASS) => self.arrive(port),
+            Some(DROP) => self.run.lose(Reason::EgressDropped, Some(port)),
+            Some(ABORTED) => self.run.lose(Reason::EgressAborted, Some(port)),
+            Some(_) => self.run.lose(Reason::EgressBadVerdict, Some(port)),
             None => {}
         }
     }
 
-    /// To another processor, and on from there as the cpumap entry's program says.
-    fn visit(&mut self, run: &mut Run, cpu: u32, program: Option<u32>, hops: u32) {
+    /// Moves the packet to another processor and follows the cpumap entry's program there.
+    fn visit(&mut self, cpu: u32, program: Option<u32>, hops: u32) {
         let port = Port::Cpu { cpu };
-        let Some(program) = program else { return self.arrive(run, port) };
+        let Some(program) = program else { return self.arrive(port) };
         if hops == limits::HOPS {
-            return run.lose(Reason::TooManyHops, Some(port));
+            return self.run.lose(Reason::TooManyHops, Some(port));
         }
-        let here = std::mem::replace(&mut self.cpu, cpu);
-        match self.behind(run, port, program, self.moved()) {
-            Some(PASS) => self.arrive(run, port),
-            Some(REDIRECT) => self.follow(run, hops + 1),
-            Some(DROP) => run.lose(Reason::CpuDropped, Some(port)),
-            Some(ABORTED) => run.lose(Reason::CpuAborted, Some(port)),
-            Some(_) => run.lose(Reason::CpuBadVerdict, Some(port)),
+        let original = std::mem::replace(&mut self.processor().cpu, cpu);
+        let context = self.redirected();
+        match self.run_entry(port, program, context) {
+            Some(PASS) => self.arrive(port),
+            Some(REDIRECT) => self.redirect(hops + 1),
+            Some(DROP) => self.run.lose(Reason::CpuDropped, Some(port)),
+            Some(ABORTED) => self.run.lose(Reason::CpuAborted, Some(port)),
+            Some(_) => self.run.lose(Reason::CpuBadVerdict, Some(port)),
             None => {}
         }
-        self.cpu = here;
+        self.processor().cpu = original;
     }
 
-    /// Runs a map entry's program on the frame: what it returned, `None` when that lost the frame.
-    fn behind(&mut self, run: &mut Run, port: Port, program: u32, context: Context) -> Option<u32> {
-        let before = std::mem::replace(&mut self.context, context);
-        let grows = std::mem::replace(&mut self.frame.grows, false);
-        let result = self.execute_on(program as usize);
-        self.context = before;
-        self.frame.grows = grows;
+    /// Runs a map entry's program on the frame. Returns its code; `None` when a fault lost the
+    /// frame.
+    fn run_entry(&mut self, port: Port, program: u32, context: Context) -> Option<u32> {
+        let processor = self.processor();
+        let before = std::mem::replace(&mut processor.context, context);
+        let grows = std::mem::replace(&mut processor.frame.grows, false);
+        let result = self.worker.execute_on(program as usize);
+        let processor = self.processor();
+        processor.context = before;
+        processor.frame.grows = grows;
         match result {
             Ok(code) => Some(code),
             Err(fault) => {
                 let (reason, port) = (Reason::Fault, Some(port));
-                run.losses.push(Loss { reason, port, fault: Some(fault) });
+                self.run.losses.push(Loss { reason, port, fault: Some(fault) });
                 None
             }
         }
     }
 
-    /// The surroundings of a frame behind a redirect: its queue is forgotten.
-    fn moved(&self) -> Context {
-        Context { rx_queue: 0, ..self.context.clone() }
+    /// The context of a redirected frame, which no longer has a receive queue.
+    fn redirected(&mut self) -> Context {
+        Context { rx_queue: 0, ..self.processor().context.clone() }
     }
 
-    fn arrive(&self, run: &mut Run, port: Port) {
-        let mut packet = Vec::with_capacity(self.frame.len() as usize);
-        self.frame.append_packet(&self.memory, &mut packet);
-        let metadata = self.frame.metadata(&self.memory).to_vec();
-        run.outputs.push(Output { port, packet, metadata });
+    fn arrive(&mut self, port: Port) {
+        let Processor { frame, memory, .. } = &self.worker.processor;
+        let mut packet = Vec::with_capacity(frame.len() as usize);
+        frame.append_packet(memory, &mut packet);
+        let metadata = frame.metadata(memory).to_vec();
+        self.run.outputs.push(Output { port, packet, metadata });
     }
 }
 

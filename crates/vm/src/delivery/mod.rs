@@ -1,11 +1,11 @@
-//! Verdicts acted on: where a packet goes, with the programs of devmap and cpumap entries.
+//! Delivery of packets according to their verdicts, with the programs of devmap and cpumap entries.
 //!
-//! Rule: what the kernel would do with the frame is what comes out: a [`Run`] lists each copy
-//! that reached a [`Port`] and each that was lost, with a named [`Reason`]. Programs behind a
-//! redirect run at once and in order, on the worker that redirected; a cpumap's under the number
-//! of its own processor, so that a machine whose cpumap programs count per processor is run by one
-//! worker at a time.
-//! Not here: the helpers that choose a target (`helpers::redirect`), what maps hold.
+//! Rule: a packet is delivered as in the kernel. A [`Run`] lists each copy that reached a [`Port`]
+//! and each that was lost, with a named [`Reason`]. Programs after a redirect run immediately and
+//! in order, on the worker that redirected; a cpumap program runs under the number of its own
+//! processor, so that a machine whose cpumap programs count per processor must be run by one worker
+//! at a time.
+//! Not here: the helpers that choose a target (`helpers::redirect`), the contents of maps.
 
 mod act;
 mod outcome;

@@ -1,28 +1,30 @@
-//! What one packet came to: verdict, bytes, and where its copies went.
+//! The outcome of one packet: verdict, bytes, and where its copies went.
 
 use spec::Verdict;
 
 use super::Reason;
 use crate::fault::{Cause, Fault};
 
-/// What a program did with a packet, and what became of it.
+/// The outcome of a program for one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
+    /// Verdict of the program.
     pub verdict: Verdict,
-    /// What the program returned; numbers that are no verdict count as aborted.
+    /// Return code of the program; a number that is not a verdict counts as aborted.
     pub code: u32,
-    /// What stopped the program; the verdict is then aborted.
+    /// The fault that stopped the program; the verdict is then aborted.
     pub fault: Option<Box<Fault>>,
-    /// As the program left it, before anything behind a redirect ran.
+    /// The packet after the program, before any program after a redirect ran.
     pub packet: Vec<u8>,
+    /// Metadata before the packet, after the program.
     pub metadata: Vec<u8>,
-    /// Each copy that arrived somewhere, in order.
+    /// Each copy that reached a port, in order.
     pub outputs: Vec<Output>,
-    /// Each copy that did not.
+    /// Each copy that was lost.
     pub losses: Vec<Loss>,
 }
 
-/// A packet that left the program's hands.
+/// A packet that reached a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     pub port: Port,
@@ -30,26 +32,26 @@ pub struct Output {
     pub metadata: Vec<u8>,
 }
 
-/// Where packets go.
+/// Destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Port {
     /// The network stack, received on this interface.
     Stack { ifindex: u32 },
-    /// Out of an interface.
+    /// The wire of an interface.
     Device { ifindex: u32 },
     /// The network stack on another processor, through a cpumap.
     Cpu { cpu: u32 },
-    /// An AF_XDP socket: number of the map (its place in the object), key in it.
+    /// An AF_XDP socket: number of the map in the object, and key.
     Xsk { map: u32, key: u32 },
 }
 
-/// A packet, or a copy of one, that ended.
+/// A lost packet, or a lost copy of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     pub reason: Reason,
-    /// Where it was on its way to, if anywhere.
+    /// Its destination, if it had one.
     pub port: Option<Port>,
-    /// What stopped the program of a map entry, where one did.
+    /// The fault that stopped the program of a map entry, if that lost it.
     pub fault: Option<Box<Fault>>,
 }
 
@@ -68,14 +70,14 @@ impl Default for Run {
 }
 
 impl Run {
-    /// The one output, where there is exactly one.
+    /// The only output, if there is exactly one.
     pub fn output(&self) -> Option<&Output> {
         let [output] = self.outputs.as_slice() else { return None };
         Some(output)
     }
 
-    /// Whether a program was stopped because of [`Worker::set_interrupt`], so that the rest means
-    /// nothing.
+    /// Whether a program was stopped by [`Worker::set_interrupt`]; the rest of the outcome is then
+    /// meaningless.
     ///
     /// [`Worker::set_interrupt`]: crate::Worker::set_interrupt
     pub fn is_interrupted(&self) -> bool {

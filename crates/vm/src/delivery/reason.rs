@@ -1,10 +1,10 @@
-//! Why a packet ended without reaching a port: names for counters, the kernel's error numbers.
+//! Reasons for the loss of a packet: labels of counters, error numbers of the kernel.
 
 use std::fmt;
 
 use crate::errno::Errno;
 
-/// One row makes the variant, its label and its error number, so that they cannot drift apart.
+/// One row defines the variant, its label and its error number.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident $label:literal $errno:expr;)*) => {
         /// Why a packet was lost.
@@ -16,14 +16,14 @@ macro_rules! reasons {
         impl Reason {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Lower case with underscores: a counter's label.
+            /// Name in lower case with underscores, for use as a counter's label.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $label,)*
                 }
             }
 
-            /// What the kernel's tracepoint `xdp_redirect_err` would say.
+            /// Error number that the kernel's tracepoint `xdp_redirect_err` reports.
             pub const fn errno(self) -> Option<Errno> {
                 match self {
                     $(Self::$variant => $errno,)*
@@ -34,27 +34,27 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The program said so.
+    /// The program returned `XDP_DROP`.
     Dropped "dropped" None;
     Aborted "aborted" None;
-    /// The program returned no verdict's number.
+    /// The program returned a number that is not a verdict.
     BadVerdict "bad_verdict" None;
-    /// The program did what the kernel's verifier would have refused.
+    /// The program was stopped by a fault.
     Fault "fault" None;
     /// A redirect verdict without a call that chose a target.
     NoTarget "no_target" Some(Errno::EBADRQC);
-    /// No such interface.
+    /// The interface does not exist.
     NoInterface "no_interface" Some(Errno::EINVAL);
     InterfaceDown "interface_down" Some(Errno::ENETDOWN);
-    /// Longer than the interface's MTU and its header allow.
+    /// The frame exceeds the interface's MTU and header.
     TooLong "too_long" Some(Errno::EMSGSIZE);
-    /// A broadcast that no entry could take.
+    /// No entry accepted the broadcast.
     NobodyThere "nobody_there" None;
-    /// The devmap entry's program said drop, aborted, or anything but pass.
+    /// The devmap entry's program returned `XDP_DROP`.
     EgressDropped "egress_dropped" None;
     EgressAborted "egress_aborted" None;
     EgressBadVerdict "egress_bad_verdict" None;
-    /// The cpumap entry's program said drop, or what does not count there.
+    /// The cpumap entry's program returned `XDP_DROP` or a verdict that is not supported there.
     CpuDropped "cpu_dropped" None;
     CpuAborted "cpu_aborted" None;
     CpuBadVerdict "cpu_bad_verdict" None;

@@ -1,19 +1,19 @@
-//! Moving a packet's ends: head, metadata, tail, and pulling fragments into the first buffer.
+//! Moves a packet's ends: head, metadata, tail, and pulling fragments into the first buffer.
 //!
-//! Limits and error numbers are those of `net/core/filter.c`, Linux 6.18. Whoever calls one
-//! calls [`Frame::moved`] afterwards, whatever it answered: to the kernel's verifier, packet
-//! pointers from before are stale either way.
+//! Limits and error numbers are those of `net/core/filter.c`, Linux 6.18. The caller must call
+//! [`Frame::moved`] afterwards, also after an error: for the kernel's verifier, older packet
+//! pointers are stale in both cases.
 
 use super::{FRAME_INFO, Frame, HARD_END, SHORTEST};
 use crate::errno::Errno;
 use crate::memory::Memory;
 
-/// Longest metadata that `skb_shared_info` has room to note.
+/// Longest metadata that `skb_shared_info` can record.
 const NOTED_METADATA: i64 = 255;
 
 impl Frame {
-    /// `bpf_xdp_adjust_head`: a positive `delta` removes bytes, a negative one adds some.
-    /// Metadata moves along.
+    /// `bpf_xdp_adjust_head`: a positive `delta` removes bytes, a negative one adds some. Metadata
+    /// moves with the head.
     pub fn adjust_head(&mut self, memory: &mut Memory, delta: i32) -> Result<(), Errno> {
         let length = self.data - self.meta;
         let data = self.data as i64 + i64::from(delta);
@@ -28,7 +28,7 @@ impl Frame {
         Ok(())
     }
 
-    /// `bpf_xdp_adjust_meta`: a negative `delta` makes metadata longer.
+    /// `bpf_xdp_adjust_meta`: a negative `delta` lengthens the metadata.
     pub fn adjust_meta(&mut self, delta: i32) -> Result<(), Errno> {
         let meta = self.meta as i64 + i64::from(delta);
         if meta < FRAME_INFO as i64 || meta > self.data as i64 {
@@ -48,7 +48,7 @@ impl Frame {
         if !self.is_split() {
             self.move_end(memory, i64::from(delta))
         } else if delta == i32::MIN {
-            // The kernel negates it, which leaves it negative: nothing to cut.
+            // The kernel negates it, which leaves it negative: no bytes are cut.
             Ok(())
         } else if delta < 0 {
             self.shrink_tail(bytes)
@@ -87,8 +87,8 @@ impl Frame {
         Ok(())
     }
 
-    /// `bpf_xdp_pull_data`: makes the first buffer hold at least `len` bytes of the packet,
-    /// moving what it holds forward where the tailroom is not enough.
+    /// `bpf_xdp_pull_data`: makes the first buffer hold at least `len` bytes of the packet, moving
+    /// its contents forward if the tailroom is too small.
     pub fn pull(&mut self, memory: &mut Memory, len: u32) -> Result<(), Errno> {
         let (len, held) = (u64::from(len), self.linear_len());
         if len > held { self.pull_more(memory, len - held) } else { Ok(()) }

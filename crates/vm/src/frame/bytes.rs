@@ -1,29 +1,29 @@
-//! The packet as one run of bytes, wherever its fragments are.
+//! The packet as one sequence of bytes across its fragments.
 //!
-//! Offsets count from the packet's first byte. What a range that is not in the packet answers
-//! (which error) is the helper's business: here it is `None`.
+//! Offsets count from the packet's first byte. A range outside the packet is `None`; the helper
+//! chooses the error.
 
 use super::Frame;
 use crate::memory::Memory;
 
 impl Frame {
-    /// Bytes of the packet, fragments included.
+    /// Length of the packet in bytes, including fragments.
     pub fn len(&self) -> u64 {
         self.end - self.data + self.fragments.total()
     }
 
-    /// Bytes of the packet that are in its first buffer.
+    /// Number of the packet's bytes in its first buffer.
     pub fn linear_len(&self) -> u64 {
         self.end - self.data
     }
 
-    /// The address of `len` bytes that lie in the first buffer; `None` when they do not.
+    /// Address of `len` bytes in the first buffer; `None` if they are not all there.
     pub fn linear(&self, memory: &Memory, offset: u64, len: u64) -> Option<u64> {
         let end = offset.checked_add(len)?;
         (end <= self.linear_len()).then(|| memory.packet().at(self.data + offset))
     }
 
-    /// Copies bytes out of the packet; `None`, and nothing copied, when some are not there.
+    /// Copies bytes from the packet; `None`, without copying, if some are outside.
     pub fn copy_out(&self, memory: &Memory, offset: u64, into: &mut [u8]) -> Option<()> {
         self.check(offset, into.len())?;
         let buffer = memory.packet_buffer();
@@ -34,7 +34,7 @@ impl Frame {
         Some(())
     }
 
-    /// Copies bytes into the packet; `None`, and nothing copied, when the place is not all there.
+    /// Copies bytes into the packet; `None`, without copying, if some are outside.
     pub fn copy_in(&self, memory: &mut Memory, offset: u64, from: &[u8]) -> Option<()> {
         self.check(offset, from.len())?;
         let buffer = memory.packet_buffer_mut();
@@ -45,7 +45,7 @@ impl Frame {
         Some(())
     }
 
-    /// The packet's bytes, appended to `into`.
+    /// Appends the packet's bytes to `into`.
     pub fn append_packet(&self, memory: &Memory, into: &mut Vec<u8>) {
         let buffer = memory.packet_buffer();
         into.extend_from_slice(&buffer[self.data as usize..self.end as usize]);
@@ -55,7 +55,7 @@ impl Frame {
         }
     }
 
-    /// The packet's part in its first buffer.
+    /// The part of the packet in its first buffer.
     pub fn head<'a>(&self, memory: &'a Memory) -> &'a [u8] {
         &memory.packet_buffer()[self.data as usize..self.end as usize]
     }
@@ -68,7 +68,7 @@ impl Frame {
         (offset.checked_add(len as u64)? <= self.len()).then_some(())
     }
 
-    /// Calls `copy` with each piece's place in the buffer and its range of the whole.
+    /// Calls `copy` with the offset of each piece in the buffer and its range of the whole.
     fn pieces(&self, offset: u64, len: usize, mut copy: impl FnMut(usize, std::ops::Range<usize>)) {
         let head = (self.data, self.linear_len());
         let rest = self.fragments.iter().map(|fragment| (fragment.start(), fragment.len()));

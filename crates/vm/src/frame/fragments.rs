@@ -1,11 +1,11 @@
-//! The part of a packet behind its first buffer: up to 17 pages, each used in part.
+//! The part of a packet after its first buffer: up to 17 pages, each partly used.
 //!
-//! Rule: every fragment lies inside its page, is not empty but for a page that was just pulled,
+//! Rule: every fragment is inside its page and not empty, except in a page that was just pulled,
 //! and `total` is the sum of their lengths.
 
 use super::{BUFFER, FRAGMENTS};
 
-/// Where each fragment is in the packet's buffer.
+/// Position of each fragment in the packet's buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fragments {
     list: [Fragment; FRAGMENTS],
@@ -33,14 +33,14 @@ impl Fragment {
         self.len
     }
 
-    /// Bytes behind it in its page.
+    /// Free bytes after it in its page.
     fn room(&self) -> u64 {
         BUFFER - self.offset - self.len
     }
 }
 
 impl Fragments {
-    /// Copies `bytes` into as many pages as they need.
+    /// Copies `bytes` into the pages that they need.
     pub fn fill(&mut self, pages: &mut [u8], bytes: &[u8]) {
         let mut count = 0;
         for (page, chunk) in pages.chunks_mut(BUFFER as usize).zip(bytes.chunks(BUFFER as usize)) {
@@ -56,7 +56,7 @@ impl Fragments {
         self.first == self.end
     }
 
-    /// Bytes of all together.
+    /// Total number of bytes.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -65,7 +65,7 @@ impl Fragments {
         self.list[self.first..self.end].iter()
     }
 
-    /// Cuts up to `bytes` off the end; returns how many were not there to cut.
+    /// Cuts up to `bytes` off the end; returns the number that could not be cut.
     pub fn shrink_tail(&mut self, mut bytes: u64) -> u64 {
         while bytes > 0 && !self.is_empty() {
             let last = &mut self.list[self.end - 1];
@@ -80,7 +80,7 @@ impl Fragments {
         bytes
     }
 
-    /// Cuts up to `bytes` off the first fragment's front: where they were, and how many.
+    /// Cuts up to `bytes` off the start of the first fragment; returns their position and number.
     pub fn shrink_front(&mut self, bytes: u64) -> Option<(u64, u64)> {
         if self.is_empty() || bytes == 0 {
             return None;
@@ -96,7 +96,8 @@ impl Fragments {
         Some((at, cut))
     }
 
-    /// Lengthens the last fragment, if its page has that much room: where the new bytes are.
+    /// Lengthens the last fragment if its page has enough room; returns the position of the new
+    /// bytes.
     pub fn grow_tail(&mut self, bytes: u64) -> Option<u64> {
         let last = self.list[self.first..self.end].last_mut()?;
         if bytes > last.room() {

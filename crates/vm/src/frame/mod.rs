@@ -5,10 +5,10 @@
 //! | xdp_frame | headroom | meta ..| packet ........| tailroom | shared info | page | page ..
 //! ```
 //!
-//! Positions are offsets into the packet's buffer; programs touch `meta..end` by address and the
-//! pages behind it only through helpers. The sizes are those of a test run in the kernel: a page
-//! for the head of a frame, then a page for each fragment.
-//! Not here: what moves the ends (`adjust`), copies across fragments (`bytes`).
+//! Positions are offsets into the packet's buffer. Programs access `meta..end` by address and the
+//! pages after it only through helpers. The sizes are those of a test run in the kernel: a page for
+//! the head of a frame, then a page for each fragment.
+//! Not here: moving the ends (`adjust`), copies across fragments (`bytes`).
 
 mod adjust;
 mod bytes;
@@ -19,51 +19,53 @@ mod tests;
 
 use spec::Input;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, InvalidPacket, Result};
 use crate::memory::{Memory, Slab};
 use fragments::Fragments;
 pub(crate) use saved::Saved;
 
-/// Bytes in front of a packet; the kernel's `XDP_PACKET_HEADROOM`.
+/// Bytes before a packet; the kernel's `XDP_PACKET_HEADROOM`.
 pub const HEADROOM: u64 = 256;
 /// Bytes of one buffer: a page.
 pub const BUFFER: u64 = 4096;
-/// Bytes at the buffer's end that stay the driver's: `skb_shared_info`, aligned.
+/// Bytes at the buffer's end that are reserved for the driver: `skb_shared_info`, aligned.
 pub const SHARED_INFO: u64 = 320;
-/// Bytes at the buffer's start that stay the driver's: `struct xdp_frame`.
+/// Bytes at the buffer's start that are reserved for the driver: `struct xdp_frame`.
 pub const FRAME_INFO: u64 = 40;
-/// Where a packet's first buffer must end.
+/// Position at which the packet's part in the first buffer must end.
 pub const HARD_END: u64 = BUFFER - SHARED_INFO;
-/// Fragments of a frame; the kernel's `MAX_SKB_FRAGS`.
+/// Maximum number of fragments of a frame; the kernel's `MAX_SKB_FRAGS`.
 pub const FRAGMENTS: usize = 17;
-/// Shortest frame: an Ethernet header.
+/// Bytes of the shortest frame: an Ethernet header.
 pub const SHORTEST: u64 = 14;
-/// Most metadata: what the headroom has beside `struct xdp_frame`.
+/// Bytes of the longest metadata: the headroom without `struct xdp_frame`.
 pub const METADATA: u64 = HEADROOM - FRAME_INFO;
 
-/// Where the packet is in its buffer.
+/// Position of the packet in its buffer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
     meta: u64,
     data: u64,
     end: u64,
     fragments: Fragments,
-    /// Whether the last fragment's page may be filled up; not every driver lets programs.
+    /// Whether programs may extend the packet into the rest of the last fragment's page; not every
+    /// driver permits it.
     pub grows: bool,
-    /// Where the headroom's untouched zeros end.
+    /// End of the zeros in the headroom that no packet has overwritten.
     lowest: u64,
 }
 
 impl Frame {
+    /// An empty frame whose buffer is installed in `memory`.
     pub fn install(memory: &mut Memory) -> Self {
         let bytes = BUFFER * (1 + FRAGMENTS as u64);
         memory.install_packet(Slab::new(bytes).expect("a few pages are far below the limit"));
         Self { meta: HEADROOM, data: HEADROOM, end: HEADROOM, lowest: HEADROOM, ..Self::default() }
     }
 
-    /// Lays a packet out: what the first buffer does not hold goes into fragments.
+    /// Stores a packet: bytes beyond the first buffer go into fragments.
     pub fn put(&mut self, memory: &mut Memory, input: &Input) -> Result<()> {
-        check(input)?;
+        check(input).map_err(Error::Packet)?;
         let Input { packet, metadata, .. } = input;
         let room = (HARD_END - HEADROOM) as usize;
         let (head, rest) = packet.split_at(packet.len().min(room));
@@ -81,41 +83,43 @@ impl Frame {
         Ok(())
     }
 
+    /// Position of the packet's first byte.
     pub fn data(&self) -> u64 {
         self.data
     }
 
+    /// Position after the last byte in the first buffer.
     pub fn data_end(&self) -> u64 {
         self.end
     }
 
+    /// Position of the first byte of metadata.
     pub fn data_meta(&self) -> u64 {
         self.meta
     }
 
-    /// Whether the packet goes on behind its first buffer.
+    /// Whether the packet continues after its first buffer.
     pub fn is_split(&self) -> bool {
         !self.fragments.is_empty()
     }
 
-    /// Tells memory where the packet is now; pointers from before are stale.
+    /// Updates the packet's region after its ends moved; older pointers become stale.
     pub fn moved(&mut self, memory: &mut Memory) {
         self.lowest = self.lowest.min(self.meta);
         memory.move_packet(self.meta, self.end - self.meta);
     }
 }
 
-fn check(input: &Input) -> Result<()> {
+fn check(input: &Input) -> std::result::Result<(), InvalidPacket> {
     let (len, meta) = (input.packet.len() as u64, input.metadata.len() as u64);
     let longest = HARD_END - HEADROOM + FRAGMENTS as u64 * BUFFER;
-    let wrong = if len < SHORTEST {
-        format!("{len} bytes are less than an Ethernet header")
+    if len < SHORTEST {
+        Err(InvalidPacket::TooShort { len })
     } else if len > longest {
-        format!("{len} bytes are more than the {longest} of a frame with all its fragments")
+        Err(InvalidPacket::TooLong { len, longest })
     } else if meta > METADATA || !meta.is_multiple_of(4) {
-        format!("{meta} bytes of metadata are not a multiple of 4 up to {METADATA}")
+        Err(InvalidPacket::Metadata { len: meta, longest: METADATA })
     } else {
-        return Ok(());
-    };
-    Err(Error::Packet(wrong))
+        Ok(())
+    }
 }

@@ -1,9 +1,9 @@
-//! A copy of a frame with its bytes, to send the same packet to several places.
+//! A copy of a frame with its bytes, to send one packet to several targets.
 
 use super::{BUFFER, Frame};
 use crate::memory::Memory;
 
-/// What a frame was; its buffer is used again and again.
+/// A saved frame; its buffer is reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Saved {
     frame: Frame,
@@ -17,7 +17,7 @@ impl Frame {
         into.bytes.extend_from_slice(&memory.packet_buffer()[..self.used()]);
     }
 
-    /// Makes the frame what it was.
+    /// Restores the frame and its bytes.
     pub fn restore(&mut self, memory: &mut Memory, saved: &Saved) {
         self.clone_from(&saved.frame);
         memory.packet_buffer_mut()[..saved.bytes.len()].copy_from_slice(&saved.bytes);

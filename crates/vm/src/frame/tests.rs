@@ -1,4 +1,4 @@
-//! Frames against a packet that is just bytes: whatever steps are taken, both stay the same.
+//! Compares frames with a model of plain bytes: after every sequence of steps both are equal.
 
 use proptest::prelude::*;
 use spec::Input;
@@ -16,7 +16,7 @@ enum Step {
     Write(u64, u8),
 }
 
-/// The packet and what is in front of it.
+/// The packet and its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bytes {
     packet: Vec<u8>,
@@ -24,7 +24,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// What a step does that succeeds. Bytes that a step uncovers in front are taken from `now`.
+    /// Applies a successful step. Bytes that a step uncovers at the front are taken from `now`.
     fn take(&mut self, step: Step, now: &Self) {
         match step {
             Step::Head(delta) if delta < 0 => {
@@ -59,7 +59,7 @@ fn act(frame: &mut Frame, memory: &mut Memory, step: Step) -> Result<(), Errno> 
     result
 }
 
-/// The frame's bytes, read in two ways.
+/// The bytes of the frame, read through both interfaces.
 fn read(frame: &Frame, memory: &Memory) -> Bytes {
     let mut packet = Vec::new();
     frame.append_packet(memory, &mut packet);

@@ -1,36 +1,37 @@
-//! Every function that Linux 6.18 lets an XDP program call, and why some are not here.
+//! All functions that Linux 6.18 lets an XDP program call, and why some are not supported.
 //!
-//! Rule: a function of these lists is either in a topic's table or in [`REFUSED`] with the words
-//! that a load fails with; `docs/feature-matrix.md` says the same, and a test holds them to it.
-//! The lists were taken from the kernel by trying each.
+//! Rule: a function of these lists is either in a topic's table or in [`REFUSED`] with the reason
+//! that a load fails with; a test compares both with `docs/feature-matrix.md`.
+//! The lists were determined by trying each function on the kernel.
 
 use spec::asm::Helper;
 
-/// Why a helper cannot be called here.
-pub(crate) fn why_no_helper(helper: Helper) -> &'static str {
+use crate::error::Unavailable;
+
+/// Why a helper cannot be called.
+pub(super) fn of_helper(helper: Helper) -> Unavailable {
     let known = helper.name().and_then(reason);
     known.unwrap_or(if XDP_HELPERS.contains(&helper.0) {
-        "it is not there yet"
+        Unavailable::NotYet
     } else {
-        "programs of this type cannot use it"
+        Unavailable::ProgramType
     })
 }
 
-/// Why a kfunc cannot be called here.
-pub(crate) fn why_no_kfunc(name: &str) -> &'static str {
+/// Why a kfunc cannot be called.
+pub(super) fn of_kfunc(name: &str) -> Unavailable {
     let name = name.split("___").next().unwrap_or(name);
     let known = reason(name);
     known.unwrap_or(if XDP_KFUNCS.contains(&name) {
-        "it is not there yet"
+        Unavailable::NotYet
     } else {
-        "no such kernel function for XDP"
+        Unavailable::UnknownKfunc
     })
 }
 
-fn reason(name: &str) -> Option<&'static str> {
-    let groups = REFUSED.iter();
-    let mut found = groups.filter(|(_, names)| names.contains(&name));
-    found.next().map(|(why, _)| *why)
+fn reason(name: &str) -> Option<Unavailable> {
+    let mut groups = REFUSED.iter();
+    groups.find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason)
 }
 
 /// The helpers, by number.
@@ -182,9 +183,9 @@ pub(super) const XDP_KFUNCS: &[&str] = &[
 ];
 
 /// Functions that fail at load, by reason.
-const REFUSED: &[(&str, &[&str])] = &[
+const REFUSED: &[(Unavailable, &[&str])] = &[
     (
-        "it may sleep, and packet programs may not: the kernel refuses it as well",
+        Unavailable::MaySleep,
         &[
             "bpf_copy_from_user",
             "bpf_copy_from_user_task",
@@ -206,12 +207,9 @@ const REFUSED: &[(&str, &[&str])] = &[
             "bpf_lookup_user_key",
         ],
     ),
+    (Unavailable::TakesSkBuff, &["bpf_skb_ct_alloc", "bpf_skb_ct_lookup"]),
     (
-        "it takes an sk_buff, which an XDP program never has",
-        &["bpf_skb_ct_alloc", "bpf_skb_ct_lookup"],
-    ),
-    (
-        "its map type is refused: storage and groups of processes, and there are none here",
+        Unavailable::MapType,
         &[
             "bpf_current_task_under_cgroup",
             "bpf_task_storage_get",
@@ -221,7 +219,7 @@ const REFUSED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "there are no processes and control groups here",
+        Unavailable::NoTasks,
         &[
             "bpf_cgroup_acquire",
             "bpf_cgroup_ancestor",
@@ -252,7 +250,7 @@ const REFUSED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it looks at the kernel's own structures, and there is no kernel here",
+        Unavailable::NoKernel,
         &[
             "bpf_cast_to_kern_ctx",
             "bpf_get_kmem_cache",
@@ -261,10 +259,7 @@ const REFUSED: &[(&str, &[&str])] = &[
             "bpf_snprintf_btf",
         ],
     ),
-    (
-        "its contexts are made by programs of another type, which do not run here",
-        &["bpf_crypto_decrypt", "bpf_crypto_encrypt"],
-    ),
+    (Unavailable::CryptoContext, &["bpf_crypto_decrypt", "bpf_crypto_encrypt"]),
 ];
 
 #[cfg(test)]
@@ -282,35 +277,48 @@ mod tests {
         line.trim_matches('|').split('|').map(str::trim).collect()
     }
 
-    /// Whether the matrix, the tables and the refusals agree on a function.
+    /// Checks that the matrix, the tables and the refusals agree on a function.
     fn check(name: &str, number: Option<u32>, is_there: bool) {
         let cells = row(name);
         let [_, in_matrix, by, remark] = cells[..] else { panic!("{name}: four cells a row") };
         let number = number.map_or("kfunc".to_owned(), |number| number.to_string());
         assert_eq!(in_matrix, number, "{name}");
         assert_eq!(by != "no", is_there, "{name}: the matrix says `{by}`");
-        assert_eq!(reason(name).is_some(), !is_there, "{name}: refused with words or there");
-        assert!(is_there || remark == reason(name).unwrap(), "{name}: `{remark}`");
+        assert_eq!(reason(name).is_some(), !is_there, "{name}: refused with a reason or supported");
+        let words = reason(name).map(|reason| reason.to_string());
+        assert!(is_there || remark == words.unwrap(), "{name}: `{remark}`");
     }
 
     #[test]
-    fn every_helper_of_the_kernel_is_there_or_refused_in_words() {
+    fn every_helper_of_the_kernel_is_supported_or_refused_with_a_reason() {
         for number in XDP_HELPERS {
             let name = Helper(number).name().unwrap();
-            check(name, Some(number), helper(number).is_some() || number == Helper::TAIL_CALL.0);
+            check(
+                name,
+                Some(number),
+                helper(Helper(number)).is_ok() || number == Helper::TAIL_CALL.0,
+            );
         }
         for row in HELPERS.iter().flat_map(|topic| topic.iter()) {
-            assert!(XDP_HELPERS.contains(&row.helper.0), "{:?} is none of XDP's", row.helper);
+            assert!(
+                XDP_HELPERS.contains(&row.helper.0),
+                "{:?} is not available to XDP programs",
+                row.helper
+            );
         }
     }
 
     #[test]
-    fn every_kfunc_of_the_kernel_is_there_or_refused_in_words() {
+    fn every_kfunc_of_the_kernel_is_supported_or_refused_with_a_reason() {
         for name in XDP_KFUNCS {
-            check(name, None, kfunc(name).is_some());
+            check(name, None, kfunc(name).is_ok());
         }
         for row in KFUNCS.iter().flat_map(|topic| topic.iter()) {
-            assert!(XDP_KFUNCS.contains(&row.name), "{} is none of XDP's", row.name);
+            assert!(
+                XDP_KFUNCS.contains(&row.name),
+                "{} is not available to XDP programs",
+                row.name
+            );
         }
     }
 

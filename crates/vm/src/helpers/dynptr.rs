@@ -1,21 +1,21 @@
-//! Dynptrs: a place, its length and rights, kept in 16 bytes of the program's stack.
+//! Dynptrs: a place, its length and permissions, in 16 bytes of the program's stack.
 //!
 //! ```text
 //! 0        8                    12       16
-//! | data   | size, kind, rights | offset |
+//! | data   | size, kind, flags  | offset |
 //! ```
 //!
-//! Rule: a program can neither read nor forge those bytes under the kernel's verifier; here a
-//! forged one can do no more than a plain pointer could, for every access is checked again.
+//! Rule: the kernel's verifier keeps programs from reading or forging those bytes; here a forged
+//! dynptr permits no more than a plain pointer, because every access is checked again.
 //! Not here: the kfuncs (`dynptr_kfuncs`), ring buffers' dynptrs (`ringbuf`).
 
 use spec::asm::Helper;
 
-use super::{CHUNK, HelperRow, helper_row};
+use super::{CHUNK, HelperRow, helper_row, probe};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::memory::{Refused, RegionId};
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::DYNPTR_FROM_MEM, from_memory),
@@ -24,7 +24,7 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::DYNPTR_DATA, data),
 ];
 
-/// What a dynptr points into.
+/// Kind of memory of a dynptr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Memory of the program: a map's value or the stack.
@@ -34,7 +34,7 @@ pub(crate) enum Place {
     Packet = 4,
 }
 
-/// A dynptr's contents. `data` is 0 in a null dynptr; for a packet it is the context's address.
+/// Contents of a dynptr. `data` is 0 in a null dynptr; for a packet it is the context's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dynptr {
     pub data: u64,
@@ -45,9 +45,10 @@ pub(crate) struct Dynptr {
 }
 
 impl Dynptr {
-    /// Longest memory that a dynptr covers.
+    /// Maximum number of bytes of a dynptr.
     pub const LONGEST: u32 = (1 << 24) - 1;
 
+    /// A null dynptr.
     pub const NULL: Self = Self::new(0, 0, Place::Local);
 
     pub const fn new(data: u64, size: u32, place: Place) -> Self {
@@ -58,7 +59,7 @@ impl Dynptr {
         self.data == 0
     }
 
-    /// As it is in memory; a null dynptr is all zero.
+    /// The bytes in memory; all zero for a null dynptr.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         if !self.is_null() {
@@ -80,13 +81,13 @@ impl Dynptr {
         Self { data, size: size & Self::LONGEST, place, read_only: size >> 31 != 0, offset }
     }
 
-    /// Whether `len` bytes at `offset` are inside.
+    /// Checks that `len` bytes at `offset` are inside.
     pub fn check(&self, offset: u32, len: u32) -> Result<(), Errno> {
         let inside = len <= self.size && offset <= self.size - len;
         if inside { Ok(()) } else { Err(Errno::E2BIG) }
     }
 
-    /// The address of a byte of a dynptr that is not a packet's.
+    /// Address of a byte of a dynptr that does not refer to a packet.
     fn at(&self, offset: u32) -> u64 {
         self.data.wrapping_add(u64::from(self.offset) + u64::from(offset))
     }
@@ -96,7 +97,7 @@ impl Dynptr {
     }
 }
 
-fn from_memory(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn from_memory(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_dynptr_from_mem";
     let [data, size, flags, into, _] = *args;
     let size = size as u32;
@@ -106,35 +107,35 @@ fn from_memory(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
         (false, _) => Some(Errno::EINVAL),
     };
     if let Some(errno) = error {
-        worker.store_dynptr(NAME, 4, into, Dynptr::NULL)?;
+        store(processor, NAME, 4, into, Dynptr::NULL)?;
         return Ok(errno.in_r0());
     }
-    worker.check_argument(NAME, 1, (data, size as usize, true))?;
-    worker.store_dynptr(NAME, 4, into, Dynptr::new(data, size, Place::Local))?;
+    processor.check_argument(NAME, 1, (data, size as usize, true))?;
+    store(processor, NAME, 4, into, Dynptr::new(data, size, Place::Local))?;
     Ok(0)
 }
 
-fn read(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn read(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_dynptr_read";
     let [into, len, from, offset, flags] = *args;
     let (len, offset) = (len as u32, offset as u32);
-    worker.check_argument(NAME, 1, (into, len as usize, true))?;
-    worker.charge(len.into())?;
-    let from = worker.load_dynptr(NAME, 3, from)?;
+    processor.check_argument(NAME, 1, (into, len as usize, true))?;
+    processor.charge(len.into())?;
+    let from = load(processor, NAME, 3, from)?;
     if from.is_null() || flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let result = worker.dynptr_read(&from, offset, into, len);
-    worker.dynptr_answer(NAME, 3, result)
+    let result = copy_out(processor, &from, offset, into, len);
+    answer(NAME, 3, result)
 }
 
-fn write(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn write(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_dynptr_write";
     let [into, offset, from, len, flags] = *args;
     let (len, offset) = (len as u32, offset as u32);
-    worker.check_argument(NAME, 3, (from, len as usize, false))?;
-    worker.charge(len.into())?;
-    let into = worker.load_dynptr(NAME, 1, into)?;
+    processor.check_argument(NAME, 3, (from, len as usize, false))?;
+    processor.charge(len.into())?;
+    let into = load(processor, NAME, 1, into)?;
     if into.is_null() || into.read_only {
         return Ok(Errno::EINVAL.in_r0());
     }
@@ -144,12 +145,12 @@ fn write(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let result = worker.dynptr_write(&into, offset, from, len);
-    worker.dynptr_answer(NAME, 1, result)
+    let result = copy_in(processor, &into, offset, from, len);
+    answer(NAME, 1, result)
 }
 
-fn data(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let dynptr = worker.load_dynptr("bpf_dynptr_data", 1, args[0])?;
+fn data(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let dynptr = load(processor, "bpf_dynptr_data", 1, args[0])?;
     let (offset, len) = (args[1] as u32, args[2] as u32);
     let refused = dynptr.is_null() || dynptr.read_only || dynptr.place == Place::Packet;
     if refused || dynptr.check(offset, len).is_err() {
@@ -158,141 +159,138 @@ fn data(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(dynptr.at(offset))
 }
 
-/// Why bytes behind a dynptr could not be reached.
-pub(super) enum Trouble {
-    /// The kernel's answer.
+/// Why the bytes of a dynptr could not be accessed.
+pub(super) enum AccessError {
+    /// An error that the kernel returns.
     Errno(Errno),
-    /// The memory is not there: the program's doing.
+    /// The memory does not exist: an error of the program.
     Memory(Refused),
 }
 
-impl From<Refused> for Trouble {
+impl From<Refused> for AccessError {
     fn from(refused: Refused) -> Self {
         Self::Memory(refused)
     }
 }
 
-impl From<Errno> for Trouble {
+impl From<Errno> for AccessError {
     fn from(errno: Errno) -> Self {
         Self::Errno(errno)
     }
 }
 
-impl Worker {
-    pub(crate) fn load_dynptr(
-        &self,
-        function: &str,
-        argument: u8,
-        address: u64,
-    ) -> Result<Dynptr, Box<Fault>> {
-        self.check_argument(function, argument, (address, 16, false))?;
-        let data = self.load_u64(function, argument, address)?;
-        let rest = self.load_u64(function, argument, address + 8)?;
-        Ok(Dynptr::from_words(data, rest))
-    }
+pub(crate) fn load(
+    processor: &Processor,
+    function: &str,
+    argument: u8,
+    address: u64,
+) -> Result<Dynptr, Box<Fault>> {
+    processor.check_argument(function, argument, (address, 16, false))?;
+    let data = processor.load_u64(function, argument, address)?;
+    let rest = processor.load_u64(function, argument, address + 8)?;
+    Ok(Dynptr::from_words(data, rest))
+}
 
-    pub(crate) fn store_dynptr(
-        &mut self,
-        function: &str,
-        argument: u8,
-        address: u64,
-        dynptr: Dynptr,
-    ) -> Result<(), Box<Fault>> {
-        let stored = self.memory.write(address, &dynptr.to_bytes());
-        stored.map_err(|refused| self.bad_memory(function, argument, (address, 16, true))(refused))
-    }
+pub(crate) fn store(
+    processor: &mut Processor,
+    function: &str,
+    argument: u8,
+    address: u64,
+    dynptr: Dynptr,
+) -> Result<(), Box<Fault>> {
+    let stored = processor.memory.write(address, &dynptr.to_bytes());
+    stored.map_err(|refused| processor.bad_memory(function, argument, (address, 16, true))(refused))
+}
 
-    /// Copies bytes behind a dynptr to `into`.
-    pub(super) fn dynptr_read(
-        &mut self,
-        from: &Dynptr,
-        offset: u32,
-        into: u64,
-        len: u32,
-    ) -> Result<(), Trouble> {
-        from.check(offset, len)?;
-        if from.place != Place::Packet {
-            return Ok(self.copy(into, from.at(offset), len as usize)?);
-        }
-        let mut chunk = [0; CHUNK];
-        self.packet_range(from.in_packet(offset), len)?;
-        for done in (0..len).step_by(CHUNK) {
-            let chunk = &mut chunk[..CHUNK.min((len - done) as usize)];
-            let at = from.in_packet(offset) + u64::from(done);
-            self.frame.copy_out(&self.memory, at, chunk).ok_or(Errno::EINVAL)?;
-            self.memory.write(into + u64::from(done), chunk)?;
-        }
-        Ok(())
+/// Copies bytes of a dynptr to `into`.
+pub(super) fn copy_out(
+    processor: &mut Processor,
+    from: &Dynptr,
+    offset: u32,
+    into: u64,
+    len: u32,
+) -> Result<(), AccessError> {
+    from.check(offset, len)?;
+    if from.place != Place::Packet {
+        return Ok(probe::copy(processor, into, from.at(offset), len as usize)?);
     }
-
-    /// Copies bytes from `from` behind a dynptr that may be written.
-    pub(super) fn dynptr_write(
-        &mut self,
-        into: &Dynptr,
-        offset: u32,
-        from: u64,
-        len: u32,
-    ) -> Result<(), Trouble> {
-        into.check(offset, len)?;
-        if into.place != Place::Packet {
-            return Ok(self.copy(into.at(offset), from, len as usize)?);
-        }
-        let mut chunk = [0; CHUNK];
-        self.packet_range(into.in_packet(offset), len)?;
-        for done in (0..len).step_by(CHUNK) {
-            let chunk = &mut chunk[..CHUNK.min((len - done) as usize)];
-            let at = into.in_packet(offset) + u64::from(done);
-            self.memory.read(from + u64::from(done), chunk)?;
-            self.frame.copy_in(&mut self.memory, at, chunk).ok_or(Errno::EINVAL)?;
-        }
-        Ok(())
+    let mut chunk = [0; CHUNK];
+    packet_range(processor, from.in_packet(offset), len)?;
+    for done in (0..len).step_by(CHUNK) {
+        let chunk = &mut chunk[..CHUNK.min((len - done) as usize)];
+        let at = from.in_packet(offset) + u64::from(done);
+        processor.frame.copy_out(&processor.memory, at, chunk).ok_or(Errno::EINVAL)?;
+        processor.memory.write(into + u64::from(done), chunk)?;
     }
+    Ok(())
+}
 
-    /// The address of bytes behind a dynptr that lie in one piece.
-    pub(super) fn dynptr_linear(&self, dynptr: &Dynptr, offset: u32, len: u32) -> Option<u64> {
-        dynptr.check(offset, len).ok()?;
-        if dynptr.place == Place::Packet {
-            return self.frame.linear(&self.memory, dynptr.in_packet(offset), len.into());
-        }
-        Some(dynptr.at(offset))
+/// Copies bytes from `from` to a writable dynptr.
+pub(super) fn copy_in(
+    processor: &mut Processor,
+    into: &Dynptr,
+    offset: u32,
+    from: u64,
+    len: u32,
+) -> Result<(), AccessError> {
+    into.check(offset, len)?;
+    if into.place != Place::Packet {
+        return Ok(probe::copy(processor, into.at(offset), from, len as usize)?);
     }
-
-    /// r0 of an operation; memory that is not there is a fault of that argument.
-    pub(super) fn dynptr_answer(
-        &self,
-        function: &str,
-        argument: u8,
-        result: Result<(), Trouble>,
-    ) -> Result<u64, Box<Fault>> {
-        match result {
-            Ok(()) => Ok(0),
-            Err(Trouble::Errno(errno)) => Ok(errno.in_r0()),
-            Err(Trouble::Memory(Refused)) => {
-                let why = "the memory behind the dynptr is not there any more";
-                Err(super::bad_argument(function, argument, why))
-            }
-        }
+    let mut chunk = [0; CHUNK];
+    packet_range(processor, into.in_packet(offset), len)?;
+    for done in (0..len).step_by(CHUNK) {
+        let chunk = &mut chunk[..CHUNK.min((len - done) as usize)];
+        let at = into.in_packet(offset) + u64::from(done);
+        processor.memory.read(from + u64::from(done), chunk)?;
+        processor.frame.copy_in(&mut processor.memory, at, chunk).ok_or(Errno::EINVAL)?;
     }
+    Ok(())
+}
 
-    /// What the kernel answers for a range that is not in the packet.
-    fn packet_range(&self, offset: u64, len: u32) -> Result<(), Errno> {
-        if offset > PACKET_LONGEST || u64::from(len) > PACKET_LONGEST {
-            return Err(Errno::EFAULT);
+/// Address of contiguous bytes of a dynptr; `None` if they are not contiguous.
+pub(super) fn linear(processor: &Processor, dynptr: &Dynptr, offset: u32, len: u32) -> Option<u64> {
+    dynptr.check(offset, len).ok()?;
+    if dynptr.place == Place::Packet {
+        return processor.frame.linear(&processor.memory, dynptr.in_packet(offset), len.into());
+    }
+    Some(dynptr.at(offset))
+}
+
+/// Value of r0 after an operation; missing memory is a fault of that argument.
+pub(super) fn answer(
+    function: &str,
+    argument: u8,
+    result: Result<(), AccessError>,
+) -> Result<u64, Box<Fault>> {
+    match result {
+        Ok(()) => Ok(0),
+        Err(AccessError::Errno(errno)) => Ok(errno.in_r0()),
+        Err(AccessError::Memory(Refused)) => {
+            let why = "the memory of the dynptr no longer exists";
+            Err(super::bad_argument(function, argument, why))
         }
-        let inside = offset + u64::from(len) <= self.frame.len();
-        if inside { Ok(()) } else { Err(Errno::EINVAL) }
     }
 }
 
+/// Checks a range of the packet, with the kernel's errors.
+fn packet_range(processor: &Processor, offset: u64, len: u32) -> Result<(), Errno> {
+    if offset > PACKET_LONGEST || u64::from(len) > PACKET_LONGEST {
+        return Err(Errno::EFAULT);
+    }
+    let inside = offset + u64::from(len) <= processor.frame.len();
+    if inside { Ok(()) } else { Err(Errno::EINVAL) }
+}
+
 /// The dynptr of the whole packet.
-pub(super) fn of_packet(worker: &Worker) -> Dynptr {
-    let len = worker.frame.len().min(u64::from(Dynptr::LONGEST)) as u32;
+pub(super) fn of_packet(processor: &Processor) -> Dynptr {
+    let len = processor.frame.len().min(u64::from(Dynptr::LONGEST)) as u32;
     Dynptr::new(RegionId::CONTEXT.at(0), len, Place::Packet)
 }
 
 const KIND_SHIFT: u32 = 28;
 const KIND_MASK: u32 = 0x7;
-/// The kernel copies no more of a packet at once.
+/// Maximum number of bytes of a packet that the kernel copies in one call.
 const PACKET_LONGEST: u64 = 0xffff;
 
 #[cfg(test)]

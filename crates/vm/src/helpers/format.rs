@@ -1,7 +1,7 @@
-//! The kernel's `printf` for BPF programs: the formats that it admits, and what they print.
+//! The kernel's `printf` for BPF programs: supported formats and their output.
 //!
-//! Rule: a format that `bpf_bprintf_prepare` refuses is refused with the same error, before
-//! anything is printed. Strings and addresses that cannot be read print as empty and zeros.
+//! Rule: a format that `bpf_bprintf_prepare` refuses is refused with the same error, before any
+//! output. Strings and addresses that cannot be read print as empty and as zeros.
 
 use crate::errno::Errno;
 use crate::memory::Memory;
@@ -37,7 +37,7 @@ enum What {
     },
     /// A pointer as a number.
     Pointer,
-    /// An IP address: its length in bytes, and whether in the short form.
+    /// An IP address: its length in bytes, and whether it has the short form.
     Address {
         len: usize,
         plain: bool,
@@ -51,7 +51,7 @@ enum Length {
 }
 
 impl Print<'_> {
-    /// Appends what is printed. The error is that of a format or of too few arguments.
+    /// Appends the output. Errors are an invalid format or too few arguments.
     pub fn run(&self, memory: &Memory, into: &mut Vec<u8>) -> Result<(), Errno> {
         self.check()?;
         let (mut at, mut arguments) = (0, self.arguments.iter());
@@ -71,7 +71,7 @@ impl Print<'_> {
         Ok(())
     }
 
-    /// The format alone, as it is checked before anything is printed.
+    /// Checks the format before any output.
     pub fn check(&self) -> Result<(), Errno> {
         let (mut at, mut wanted) = (0, 0);
         while let Some(byte) = self.format.get(at) {
@@ -93,7 +93,7 @@ impl Print<'_> {
     }
 }
 
-/// The conversion behind a `%`, and how many bytes it takes.
+/// The conversion after a `%`, and its length in bytes.
 fn parse(text: &[u8]) -> Result<(Conversion, usize), Errno> {
     if text.first() == Some(&b'%') {
         return Ok((Conversion::default(), 1));
@@ -117,7 +117,7 @@ fn parse(text: &[u8]) -> Result<(Conversion, usize), Errno> {
     let (what, used) = what(&text[len..])?;
     conversion.what = what;
     if text[len] == b'p' && what != What::Pointer {
-        // The kernel formats these beforehand, and then without regard to the width.
+        // The kernel formats these first, and ignores the width.
         conversion.width = 0;
     }
     Ok((conversion, len + used))
@@ -145,7 +145,7 @@ fn number(text: &[u8]) -> Result<(What, usize), Errno> {
     Ok((what, longs + 1))
 }
 
-/// `p` and what follows; letters and digits behind it are swallowed, as the kernel does.
+/// `p` and its modifiers; letters and digits after it are ignored, as in the kernel.
 fn pointer(text: &[u8]) -> Result<(What, usize), Errno> {
     let at = |place: usize| text.get(place).copied().unwrap_or(0);
     let what = match (at(1), at(2)) {
@@ -162,7 +162,7 @@ fn pointer(text: &[u8]) -> Result<(What, usize), Errno> {
     Ok((what, 1 + swallowed))
 }
 
-/// Whether a conversion may end before that byte.
+/// Whether a conversion may end before this byte.
 fn ends(byte: u8) -> bool {
     byte == 0 || super::number::is_space(byte) || byte.is_ascii_punctuation()
 }
@@ -232,7 +232,7 @@ fn cut(argument: u64, length: Length) -> u64 {
     }
 }
 
-/// The string at an address, without its zero; what cannot be read is empty.
+/// The string at an address, without its zero; empty if it cannot be read.
 fn string(memory: &Memory, address: u64) -> Vec<u8> {
     let mut text = Vec::new();
     for at in 0..WIDEST as u64 {
@@ -257,7 +257,7 @@ fn address(bytes: &[u8], plain: bool) -> String {
     }
 }
 
-/// Longest field and string: what the kernel's buffer holds.
+/// Maximum bytes of a field and of a string: the size of the kernel's buffer.
 const WIDEST: usize = 1024;
 
 #[cfg(test)]

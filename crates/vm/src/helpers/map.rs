@@ -1,15 +1,16 @@
-//! Helpers on map elements: lookup, update, delete, and a walk over all.
+//! Helpers on map elements: lookup, update, delete, and iteration.
 
 use spec::MapKind;
 use spec::asm::Helper;
 
 use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
 use crate::errno::Errno;
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
+use crate::interpreter;
 use crate::maps::{Cursor, Entry, Map, UNSERVED};
 use crate::memory::{RegionId, offset};
-use crate::objects::Kind;
-use crate::worker::Worker;
+use crate::objects::{Kind, LENT_BYTES};
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::MAP_LOOKUP_ELEM, lookup),
@@ -21,27 +22,27 @@ pub(super) const HELPERS: &[HelperRow] = &[
 
 pub(super) const KFUNCS: &[KfuncRow] = &[kfunc_row("bpf_map_sum_elem_count", count)];
 
-fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let cpu = worker.cpu;
-    lookup_of("bpf_map_lookup_elem", worker, args, cpu)
+fn lookup(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let cpu = processor.cpu;
+    lookup_of("bpf_map_lookup_elem", processor, args, cpu)
 }
 
-fn lookup_percpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn lookup_percpu(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_lookup_percpu_elem";
-    let Some(map) = map_at(&worker.maps, args[0]) else { return Err(no_map(NAME)) };
+    let Some(map) = map_at(&processor.maps, args[0]) else { return Err(no_map(NAME)) };
     if !map.facts().kind.is_per_cpu() {
-        return Err(bad_argument(NAME, 1, "the map has no values for each processor"));
+        return Err(bad_argument(NAME, 1, "the map is not per CPU"));
     }
     let cpu = args[2] as u32;
-    if cpu >= worker.shared.cpus {
+    if cpu >= processor.shared.cpus {
         return Ok(0);
     }
-    lookup_of(NAME, worker, args, cpu)
+    lookup_of(NAME, processor, args, cpu)
 }
 
-/// How many elements a hash has; the kernel counts those of no other type.
-fn count(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let Worker { maps, scratch, frames, cpu, .. } = &mut *worker;
+/// Number of elements of a hash; the kernel counts those of no other type.
+fn count(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let Processor { maps, scratch, frames, cpu, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else {
         return Err(no_map("bpf_map_sum_elem_count"));
     };
@@ -61,73 +62,76 @@ fn count(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(seen)
 }
 
-/// Calls back with map, key, value and context for each element; how many were seen.
-fn for_each(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+/// Calls back with map, key, value and context for each element; returns the number of elements
+/// visited.
+fn for_each(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_for_each_map_elem";
     let [map, callback, context, flags, _] = *args;
-    let Some(found) = map_at(&worker.maps, map) else { return Err(no_map(NAME)) };
+    let Some(found) = map_at(&processor.maps, map) else { return Err(no_map(NAME)) };
     if !found.is_walkable() {
-        return Err(bad_argument(NAME, 1, "maps of this type are not walked"));
+        return Err(bad_argument(NAME, 1, "the map type does not support iteration"));
     }
     if flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
     let (key_len, entries) = (found.facts().key_size as usize, found.facts().max_entries);
-    worker.charge(entries.into())?;
-    let Worker { objects, memory, scratch, .. } = &mut *worker;
+    processor.charge(entries.into())?;
+    let Processor { objects, memory, scratch, .. } = &mut *processor;
     let Some(key) = objects.lend(memory, (Kind::Key, 0), &scratch[..key_len], false) else {
-        return Err(Fault::refused("too many walks inside walks, or too long a key"));
+        let fits = key_len <= LENT_BYTES;
+        let cause = if fits { Cause::TooManyObjects } else { Cause::KeyTooLong { len: key_len } };
+        return Err(Fault::new(cause));
     };
     let (mut cursor, mut seen) = (Cursor::default(), 0);
-    while let Some(value) = worker.walk(map, &mut cursor, key, key_len) {
+    while let Some(value) = walk(processor, map, &mut cursor, key, key_len) {
         seen += 1;
-        if worker.call_back(callback, [map, key, value, context, 0])? != 0 {
+        if interpreter::call_back(processor, callback, [map, key, value, context, 0])? != 0 {
             break;
         }
     }
-    worker.hide(key);
+    processor.objects.hide(key);
     Ok(seen)
 }
 
 #[inline]
 fn lookup_of(
     name: &'static str,
-    worker: &mut Worker,
+    processor: &mut Processor,
     args: &[u64; 5],
     cpu: u32,
 ) -> Result<u64, Box<Fault>> {
-    let Worker { maps, memory, scratch, .. } = &mut *worker;
+    let Processor { maps, memory, scratch, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(name)) };
     let len = map.facts().key_size as usize;
     let value = match memory.view(args[1], len, &mut scratch[..]) {
         Ok(key) => map.lookup(cpu, key),
         Err(refused) => {
-            return Err(worker.bad_memory(name, 2, (args[1], len, false))(refused));
+            return Err(processor.bad_memory(name, 2, (args[1], len, false))(refused));
         }
     };
     // Neither 0 nor the address of a value: one comparison.
     if value.wrapping_sub(1) < RegionId::VALUES.at(0) - 1 {
-        special(worker, args[0], value)
+        special(processor, args[0], value)
     } else {
         Ok(value)
     }
 }
 
-/// What a lookup means that yields no value: another map, or that there is nothing to look up.
-fn special(worker: &mut Worker, map: u64, value: u64) -> Result<u64, Box<Fault>> {
+/// Handles a lookup that returns no value: another map, or a map without lookups.
+fn special(processor: &mut Processor, map: u64, value: u64) -> Result<u64, Box<Fault>> {
     if value == UNSERVED {
-        return Err(unserved(worker, "bpf_map_lookup_elem", map));
+        return Err(unserved(processor, "bpf_map_lookup_elem", map));
     }
-    if RegionId::of(value) == RegionId::MAPS && offset(value) as usize >= worker.maps.len() {
-        worker.meet();
+    if RegionId::of(value) == RegionId::MAPS && offset(value) as usize >= processor.maps.len() {
+        processor.refresh();
     }
     Ok(value)
 }
 
-/// The kernel's verifier lets no helper touch a map of a type that it does not serve.
+/// The fault of a helper on a map whose type it does not support.
 #[cold]
-fn unserved(worker: &Worker, function: &str, map: u64) -> Box<Fault> {
-    let Some(map) = map_at(&worker.maps, map) else { return no_map(function) };
+fn unserved(processor: &Processor, function: &str, map: u64) -> Box<Fault> {
+    let Some(map) = map_at(&processor.maps, map) else { return no_map(function) };
     if map.is_plain() && !map.facts().program_writes() {
         let why = format!("programs may not write into `{}`", map.facts().name);
         return bad_argument(function, 1, why);
@@ -136,42 +140,44 @@ fn unserved(worker: &Worker, function: &str, map: u64) -> Box<Fault> {
     bad_argument(function, 1, format!("`{}` is a map of type {kind}", map.facts().name))
 }
 
-fn update(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn update(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_update_elem";
-    let Worker { maps, memory, scratch, cpu, frames, .. } = &mut *worker;
+    let Processor { maps, memory, scratch, cpu, frames, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
     if !map.is_plain() || !map.facts().program_writes() {
-        return Err(unserved(worker, NAME, args[0]));
+        return Err(unserved(processor, NAME, args[0]));
     }
     let (key_len, value_len) = (map.facts().key_size as usize, map.facts().value_size as usize);
     frames.charge(value_len as u64)?;
     let (for_key, for_value) = scratch.split_at_mut(key_len);
     let Ok(key) = memory.view(args[1], key_len, for_key) else {
-        return Err(worker.bad_memory(NAME, 2, (args[1], key_len, false))(crate::memory::Refused));
+        return Err(processor.bad_memory(NAME, 2, (args[1], key_len, false))(
+            crate::memory::Refused,
+        ));
     };
     let Ok(value) = memory.view(args[2], value_len, for_value) else {
-        return Err(worker.bad_memory(NAME, 3, (args[2], value_len, false))(
+        return Err(processor.bad_memory(NAME, 3, (args[2], value_len, false))(
             crate::memory::Refused,
         ));
     };
     Ok(in_r0(map.update(*cpu, Entry { key, value, flags: args[3] })))
 }
 
-fn delete(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn delete(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_delete_elem";
-    let Worker { maps, memory, scratch, .. } = &mut *worker;
+    let Processor { maps, memory, scratch, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
     if !map.is_plain() || !map.facts().program_writes() {
-        return Err(unserved(worker, NAME, args[0]));
+        return Err(unserved(processor, NAME, args[0]));
     }
     let len = map.facts().key_size as usize;
     match memory.view(args[1], len, &mut scratch[..]) {
         Ok(key) => Ok(in_r0(map.delete(key))),
-        Err(refused) => Err(worker.bad_memory(NAME, 2, (args[1], len, false))(refused)),
+        Err(refused) => Err(processor.bad_memory(NAME, 2, (args[1], len, false))(refused)),
     }
 }
 
-/// The map that a map pointer means.
+/// The map of a map pointer.
 #[inline]
 pub(super) fn map_at(maps: &[std::sync::Arc<Map>], pointer: u64) -> Option<&Map> {
     if RegionId::of(pointer) != RegionId::MAPS {
@@ -185,27 +191,31 @@ pub(super) fn no_map(function: &str) -> Box<Fault> {
     bad_argument(function, 1, "not a map pointer")
 }
 
-/// What a call that can fail leaves in r0.
+/// Value of r0 for a call that can fail.
 pub(super) fn in_r0(result: Result<(), Errno>) -> u64 {
     result.map_or_else(Errno::in_r0, |()| 0)
 }
 
-impl Worker {
-    /// Key (shown read-only) and start of the value that the byte at `address` belongs to.
-    pub(super) fn element_at(&mut self, map: u64, address: u64) -> Option<(u64, u64)> {
-        let map = map_at(&self.maps, map)?;
-        let key = &mut self.scratch[..map.facts().key_size as usize];
-        let value = map.key_at(address, key)?;
-        let shown = self.objects.lend(&mut self.memory, (Kind::Key, 0), key, false)?;
-        Some((shown, value))
-    }
+/// The key, lent read-only, and the start of the value that contains `address`.
+pub(super) fn element_at(processor: &mut Processor, map: u64, address: u64) -> Option<(u64, u64)> {
+    let map = map_at(&processor.maps, map)?;
+    let key = &mut processor.scratch[..map.facts().key_size as usize];
+    let value = map.key_at(address, key)?;
+    let shown = processor.objects.lend(&mut processor.memory, (Kind::Key, 0), key, false)?;
+    Some((shown, value))
+}
 
-    /// One step of a walk: the value's address; the key is at `key` then.
-    fn walk(&mut self, map: u64, cursor: &mut Cursor, key: u64, len: usize) -> Option<u64> {
-        let map = map_at(&self.maps, map)?;
-        let bytes = &mut self.scratch[..len];
-        let value = map.walk(self.cpu, cursor, bytes)?;
-        self.objects.fill(&mut self.memory, key, bytes);
-        Some(value)
-    }
+/// One step of a walk: copies the key to `key` and returns the value's address.
+fn walk(
+    processor: &mut Processor,
+    map: u64,
+    cursor: &mut Cursor,
+    key: u64,
+    len: usize,
+) -> Option<u64> {
+    let map = map_at(&processor.maps, map)?;
+    let bytes = &mut processor.scratch[..len];
+    let value = map.walk(processor.cpu, cursor, bytes)?;
+    processor.objects.fill(&mut processor.memory, key, bytes);
+    Some(value)
 }

@@ -1,24 +1,23 @@
 //! The functions that a program may call: helpers by number, kfuncs by name.
 //!
-//! Rule: one file a topic, each with a table of rows; a function that is in no table fails at
-//! load with its name. A helper reads and writes memory only through the worker's `Memory`;
-//! what the kernel's verifier would have refused (a bad pointer, a bad constant) is a `Fault`,
-//! what the kernel answers at run time is an `Errno` in r0.
+//! Rule: one file per topic, each with a table of rows; a function that is in no table fails at
+//! load with its name. A helper reads and writes memory only through the processor's `Memory`.
+//! What the kernel's verifier would have refused (an invalid pointer or constant) is a `Fault`;
+//! an error that the kernel returns at run time is an `Errno` in r0.
 
 mod absent;
-mod argument;
 mod checksum;
+mod cleanup;
 mod control;
 mod counter;
+mod cpu;
 mod dynptr;
 mod dynptr_kfuncs;
 mod field;
 mod format;
 mod iterate;
 mod list;
-mod local;
 mod lock;
-mod log;
 mod map;
 mod net;
 mod number;
@@ -27,13 +26,11 @@ mod packet;
 mod perf;
 mod print;
 mod probe;
-mod processor;
 mod queue;
 mod redirect;
-mod reservations;
+mod release;
 mod ringbuf;
 mod ringbuf_dynptr;
-mod services;
 mod string;
 mod task;
 mod time;
@@ -44,31 +41,27 @@ mod user_ringbuf;
 
 use spec::asm::Helper;
 
+use crate::code::CallTable;
 use crate::errno::Errno;
-use crate::fault::Fault;
-use crate::worker::Worker;
 
-pub(crate) use absent::{why_no_helper, why_no_kfunc};
-use argument::CHUNK;
-pub(crate) use argument::bad_argument;
-pub(crate) use local::Local;
-pub use log::TraceLine;
-pub(crate) use reservations::Reservations;
-pub(crate) use services::Services;
+use crate::error::Unavailable;
+use crate::processor::{CHUNK, Call, bad_argument};
+pub(crate) use cleanup::end_run;
+pub(crate) use timer::{run_due_timers, run_timers};
 
-/// A call: r1 to r5 in, r0 out.
-pub(crate) type Call = fn(&mut Worker, &[u64; 5]) -> Result<u64, Box<Fault>>;
+/// The functions of all topics.
+pub(crate) static FUNCTIONS: CallTable<Call> = CallTable { helper, kfunc };
 
 /// One helper.
-pub(crate) struct HelperRow {
-    pub helper: Helper,
-    pub call: Call,
+struct HelperRow {
+    helper: Helper,
+    call: Call,
 }
 
 /// One kfunc.
-pub(crate) struct KfuncRow {
-    pub name: &'static str,
-    pub call: Call,
+struct KfuncRow {
+    name: &'static str,
+    call: Call,
 }
 
 const fn helper_row(helper: Helper, call: Call) -> HelperRow {
@@ -83,6 +76,7 @@ const HELPERS: &[&[HelperRow]] = &[
     checksum::HELPERS,
     control::HELPERS,
     counter::HELPERS,
+    cpu::HELPERS,
     dynptr::HELPERS,
     lock::HELPERS,
     map::HELPERS,
@@ -93,7 +87,6 @@ const HELPERS: &[&[HelperRow]] = &[
     perf::HELPERS,
     print::HELPERS,
     probe::HELPERS,
-    processor::HELPERS,
     queue::HELPERS,
     redirect::HELPERS,
     ringbuf::HELPERS,
@@ -120,23 +113,30 @@ const KFUNCS: &[&[KfuncRow]] = &[
     tree::KFUNCS,
 ];
 
-/// An error of a kfunc that returns an `int`: the register's upper half is clear.
+/// An error of a kfunc that returns an `int`: the upper half of r0 is zero.
 const fn int(errno: Errno) -> u64 {
     errno.in_r0() & 0xffff_ffff
 }
 
-/// The helper of that number, if XDP programs may call it here.
-pub(crate) fn helper(number: u32) -> Option<Call> {
+fn helper(helper: Helper) -> Result<Call, Unavailable> {
     let mut rows = HELPERS.iter().flat_map(|topic| topic.iter());
-    rows.find(|row| row.helper.0 == number).map(|row| row.call)
+    let row = rows.find(|row| row.helper == helper);
+    row.map(|row| row.call).ok_or_else(|| absent::of_helper(helper))
 }
 
-/// The kfunc of that name; a flavour behind `___` does not count.
-pub(crate) fn kfunc(name: &str) -> Option<Call> {
-    let name = name.split("___").next().unwrap_or(name);
+/// The kfunc of that name; a flavor after `___` is ignored.
+fn kfunc(name: &str) -> Result<Call, Unavailable> {
+    let base = name.split("___").next().unwrap_or(name);
     let mut rows = KFUNCS.iter().flat_map(|topic| topic.iter());
-    rows.find(|row| row.name == name).map(|row| row.call)
+    let row = rows.find(|row| row.name == base);
+    row.map(|row| row.call).ok_or_else(|| absent::of_kfunc(name))
 }
 
+/// Every function with its name.
 #[cfg(test)]
-mod tests;
+pub(crate) fn all_functions() -> Vec<(String, Call)> {
+    let helpers = HELPERS.iter().flat_map(|topic| topic.iter());
+    let kfuncs = KFUNCS.iter().flat_map(|topic| topic.iter());
+    let helpers = helpers.map(|row| (format!("helper {}", row.helper.0), row.call));
+    helpers.chain(kfuncs.map(|row| (row.name.to_owned(), row.call))).collect()
+}

@@ -5,7 +5,7 @@ use spec::asm::Helper;
 use super::{HelperRow, helper_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::STRTOL, signed),
@@ -13,8 +13,8 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::STRNCMP, compare),
 ];
 
-fn signed(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    parse_into("bpf_strtol", worker, args, |parsed| {
+fn signed(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    parse_into("bpf_strtol", processor, args, |parsed| {
         let value = parsed.value as i64;
         match parsed.negative {
             true if value.wrapping_neg() > 0 => Err(Errno::ERANGE),
@@ -25,49 +25,48 @@ fn signed(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     })
 }
 
-fn unsigned(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    parse_into("bpf_strtoul", worker, args, |parsed| {
+fn unsigned(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    parse_into("bpf_strtoul", processor, args, |parsed| {
         if parsed.negative { Err(Errno::EINVAL) } else { Ok(parsed.value) }
     })
 }
 
-/// Stores the number that `finish` makes of the text, or zero; r0 is what was consumed.
+/// Stores the number that `finish` computes from the text, or zero; returns the number of bytes
+/// consumed.
 fn parse_into(
     name: &str,
-    worker: &mut Worker,
+    processor: &mut Processor,
     args: &[u64; 5],
     finish: impl Fn(Parsed) -> Result<u64, Errno>,
 ) -> Result<u64, Box<Fault>> {
     let [text, len, flags, into, _] = *args;
-    worker.store_u64(name, 4, into, 0)?;
-    worker.check_argument(name, 1, (text, len as usize, false))?;
-    let spaces = worker.spaces(name, text, len)?;
+    processor.store_u64(name, 4, into, 0)?;
+    processor.check_argument(name, 1, (text, len as usize, false))?;
+    let spaces = spaces(processor, name, text, len)?;
     let rest = (len - spaces).min(1 + DIGITS as u64) as usize;
-    let parsed = parse(worker.argument(name, 1, text + spaces, rest)?, flags);
+    let parsed = parse(processor.argument(name, 1, text + spaces, rest)?, flags);
     let parsed = parsed.map(|p| Parsed { consumed: p.consumed + spaces as usize, ..p });
     let result = parsed.and_then(|parsed| Ok((finish(parsed)?, parsed.consumed)));
     match result {
         Ok((value, consumed)) => {
-            worker.store_u64(name, 4, into, value)?;
+            processor.store_u64(name, 4, into, value)?;
             Ok(consumed as u64)
         }
         Err(errno) => Ok(errno.in_r0()),
     }
 }
 
-impl Worker {
-    /// How many of the `len` bytes at `text` are spaces in front.
-    fn spaces(&self, name: &str, text: u64, len: u64) -> Result<u64, Box<Fault>> {
-        for at in 0..len {
-            if !is_space(self.load_u8(name, 1, text + at)?) {
-                return Ok(at);
-            }
+/// Number of leading spaces in the `len` bytes at `text`.
+fn spaces(processor: &Processor, name: &str, text: u64, len: u64) -> Result<u64, Box<Fault>> {
+    for at in 0..len {
+        if !is_space(processor.load_u8(name, 1, text + at)?) {
+            return Ok(at);
         }
-        Ok(len)
     }
+    Ok(len)
 }
 
-/// What a number's text says.
+/// A parsed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parsed {
     value: u64,
@@ -93,13 +92,13 @@ fn parse(text: &[u8], flags: u64) -> Result<Parsed, Errno> {
     Ok(Parsed { value, negative, consumed: skipped + prefix + digits })
 }
 
-/// The base that a prefix asks for, and the prefix's length.
+/// The base that a prefix selects, and the prefix's length.
 fn radix(text: &[u8], base: u64) -> (u64, usize) {
     let zero = text.first() == Some(&b'0');
     let x = zero && text.get(1).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'x'));
-    let digit_behind = text.get(2).is_some_and(u8::is_ascii_hexdigit);
+    let digit_follows = text.get(2).is_some_and(u8::is_ascii_hexdigit);
     let base = match base {
-        0 if x && digit_behind => 16,
+        0 if x && digit_follows => 16,
         0 if zero => 8,
         0 => 10,
         given => given,
@@ -126,18 +125,18 @@ fn digits(text: &[u8], base: u64) -> Result<(u64, usize), Errno> {
     }
 }
 
-/// `isspace` of the kernel, which knows Latin 1's space that does not break.
+/// `isspace` of the kernel, which includes the non-breaking space of Latin-1.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, 0x09..=0x0d | 0x20 | 0xa0)
 }
 
-fn compare(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn compare(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_strncmp";
     let [left, len, right, ..] = *args;
-    worker.check_argument(NAME, 1, (left, len as u32 as usize, false))?;
+    processor.check_argument(NAME, 1, (left, len as u32 as usize, false))?;
     for at in 0..u64::from(len as u32) {
-        let a = worker.load_u8(NAME, 1, left + at)?;
-        let b = worker.load_u8(NAME, 3, right + at)?;
+        let a = processor.load_u8(NAME, 1, left + at)?;
+        let b = processor.load_u8(NAME, 3, right + at)?;
         if a != b {
             return Ok(if a < b { -1_i64 as u64 } else { 1 });
         }
@@ -149,7 +148,7 @@ fn compare(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 }
 
 const BASE_MASK: u64 = 0x1f;
-/// Characters that the kernel looks at behind spaces and sign.
+/// Maximum number of characters after spaces and sign that the kernel reads.
 const DIGITS: usize = 63;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Helpers that move a packet's ends or copy its bytes, fragments included.
+//! Helpers that move a packet's ends or copy its bytes, including fragments.
 //!
 //! The checks and error numbers are those of `net/core/filter.c`, Linux 6.18.
 
@@ -9,7 +9,7 @@ use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::frame::Frame;
 use crate::memory::{Memory, RegionId};
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::XDP_ADJUST_HEAD, adjust_head),
@@ -22,71 +22,71 @@ pub(super) const HELPERS: &[HelperRow] = &[
 
 pub(super) const KFUNCS: &[KfuncRow] = &[KfuncRow { name: "bpf_xdp_pull_data", call: pull }];
 
-fn adjust_head(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn adjust_head(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_adjust_head", args[0])?;
-    Ok(adjust(worker, |frame, memory| frame.adjust_head(memory, args[1] as i32)))
+    Ok(adjust(processor, |frame, memory| frame.adjust_head(memory, args[1] as i32)))
 }
 
-fn adjust_meta(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn adjust_meta(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_adjust_meta", args[0])?;
-    Ok(adjust(worker, |frame, _| frame.adjust_meta(args[1] as i32)))
+    Ok(adjust(processor, |frame, _| frame.adjust_meta(args[1] as i32)))
 }
 
-fn adjust_tail(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn adjust_tail(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_adjust_tail", args[0])?;
-    Ok(adjust(worker, |frame, memory| frame.adjust_tail(memory, args[1] as i32)))
+    Ok(adjust(processor, |frame, memory| frame.adjust_tail(memory, args[1] as i32)))
 }
 
-fn pull(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn pull(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_pull_data", args[0])?;
-    let answer = adjust(worker, |frame, memory| frame.pull(memory, args[1] as u32));
-    // A kfunc that returns an int leaves the register's upper half clear.
+    let answer = adjust(processor, |frame, memory| frame.pull(memory, args[1] as u32));
+    // A kfunc that returns an int clears the upper half of r0.
     Ok(u64::from(answer as u32))
 }
 
 fn adjust(
-    worker: &mut Worker,
+    processor: &mut Processor,
     act: impl FnOnce(&mut Frame, &mut Memory) -> Result<(), Errno>,
 ) -> u64 {
-    let Worker { frame, memory, .. } = worker;
+    let Processor { frame, memory, .. } = processor;
     let result = act(frame, memory);
     frame.moved(memory);
     result.map_or_else(Errno::in_r0, |()| 0)
 }
 
-fn buff_len(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn buff_len(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_get_buff_len", args[0])?;
-    Ok(worker.frame.len())
+    Ok(processor.frame.len())
 }
 
-fn load_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn load_bytes(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_xdp_load_bytes";
     context(NAME, args[0])?;
     let (offset, to, len) = (args[1] as u32, args[2], size(NAME, args[3])?);
-    worker.check_argument(NAME, 3, (to, len, true))?;
-    worker.charge(len as u64)?;
-    if let Err(errno) = range(&worker.frame, offset, len) {
+    processor.check_argument(NAME, 3, (to, len, true))?;
+    processor.charge(len as u64)?;
+    if let Err(errno) = range(&processor.frame, offset, len) {
         return Ok(errno.in_r0());
     }
     let mut offset = u64::from(offset);
     for at in (0..len).step_by(CHUNK) {
         let mut chunk = [0; CHUNK];
         let chunk = &mut chunk[..CHUNK.min(len - at)];
-        worker.frame.copy_out(&worker.memory, offset, chunk).expect(IN_PACKET);
+        processor.frame.copy_out(&processor.memory, offset, chunk).expect(IN_PACKET);
         let to = to + at as u64;
-        worker.memory.write(to, chunk).expect(CHECKED);
+        processor.memory.write(to, chunk).expect(CHECKED);
         offset += chunk.len() as u64;
     }
     Ok(0)
 }
 
-fn store_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn store_bytes(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_xdp_store_bytes";
     context(NAME, args[0])?;
     let (offset, from, len) = (args[1] as u32, args[2], size(NAME, args[3])?);
-    worker.check_argument(NAME, 3, (from, len, false))?;
-    worker.charge(len as u64)?;
-    if let Err(errno) = range(&worker.frame, offset, len) {
+    processor.check_argument(NAME, 3, (from, len, false))?;
+    processor.charge(len as u64)?;
+    if let Err(errno) = range(&processor.frame, offset, len) {
         return Ok(errno.in_r0());
     }
     let mut offset = u64::from(offset);
@@ -94,8 +94,8 @@ fn store_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
         let mut chunk = [0; CHUNK];
         let chunk = &mut chunk[..CHUNK.min(len - at)];
         let from = from + at as u64;
-        worker.memory.read(from, chunk).expect(CHECKED);
-        worker.frame.copy_in(&mut worker.memory, offset, chunk).expect(IN_PACKET);
+        processor.memory.read(from, chunk).expect(CHECKED);
+        processor.frame.copy_in(&mut processor.memory, offset, chunk).expect(IN_PACKET);
         offset += chunk.len() as u64;
     }
     Ok(0)
@@ -104,10 +104,10 @@ fn store_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
 const CHECKED: &str = "the argument was checked as a whole";
 const IN_PACKET: &str = "the range was checked to be in the packet";
 
-/// Bytes that go through the helper's own stack at once.
+/// Bytes that are copied in one step.
 const CHUNK: usize = 256;
 
-/// What the kernel's `bpf_xdp_pointer` answers for a range.
+/// Checks a range, with the errors of the kernel's `bpf_xdp_pointer`.
 fn range(frame: &Frame, offset: u32, len: usize) -> Result<(), Errno> {
     const LONGEST: u64 = 0xffff;
     let (offset, len) = (u64::from(offset), len as u64);
@@ -120,7 +120,7 @@ fn range(frame: &Frame, offset: u32, len: usize) -> Result<(), Errno> {
     }
 }
 
-/// A size argument: 32 bits, and not 0.
+/// Checks a size argument: 32 bits, not 0.
 fn size(function: &'static str, argument: u64) -> Result<usize, Box<Fault>> {
     match argument as u32 {
         0 => Err(bad_argument(function, 4, "a size of 0")),

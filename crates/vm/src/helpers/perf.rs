@@ -1,4 +1,4 @@
-//! `bpf_perf_event_output`: a record for user space, with the start of the packet behind it.
+//! `bpf_perf_event_output`: a record for user space, followed by the start of the packet.
 //!
 //! Not here: counters (`counter`).
 
@@ -11,40 +11,40 @@ use super::{CHUNK, HelperRow, bad_argument, helper_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::memory::RegionId;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[helper_row(Helper::PERF_EVENT_OUTPUT, output)];
 
-fn output(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn output(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_perf_event_output";
     let [context, pointer, flags, data, len] = *args;
     if context != RegionId::CONTEXT.at(0) {
         return Err(bad_argument(NAME, 1, "not the context"));
     }
-    let map = map_at(&worker.maps, pointer).ok_or_else(|| no_map(NAME))?;
+    let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(NAME))?;
     if map.perf_events().is_none() {
-        let why = format!("`{}` is no perf event array", map.facts().name);
+        let why = format!("`{}` is not a perf event array", map.facts().name);
         return Err(bad_argument(NAME, 2, why));
     }
-    worker.check_argument(NAME, 4, (data, len as usize, false))?;
+    processor.check_argument(NAME, 4, (data, len as usize, false))?;
     if flags & !(INDEX | PACKET) != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
     let packet = (flags & PACKET) >> 32;
-    if packet > worker.frame.len() {
+    if packet > processor.frame.len() {
         return Ok(Errno::EFAULT.in_r0());
     }
-    Ok(in_r0(write(worker, pointer, flags & INDEX, (data, len, packet))))
+    Ok(in_r0(write(processor, pointer, flags & INDEX, (data, len, packet))))
 }
 
-/// Writes `len` bytes at `data`, then `packet` bytes of the packet; both are known to be there.
+/// Writes `len` bytes at `data`, then `packet` bytes of the packet; the caller has checked both.
 fn write(
-    worker: &mut Worker,
+    processor: &mut Processor,
     pointer: u64,
     index: u64,
     (data, len, packet): (u64, u64, u64),
 ) -> Result<(), Errno> {
-    let Worker { maps, memory, local, frame, cpu, .. } = worker;
+    let Processor { maps, memory, local, frame, cpu, .. } = processor;
     let map = map_at(maps, pointer).ok_or(Errno::EINVAL)?;
     let events = map.perf_events().ok_or(Errno::EINVAL)?;
     let index = if index == CURRENT_CPU { *cpu } else { index as u32 };
@@ -74,8 +74,8 @@ fn copy(
     }
 }
 
-/// `BPF_F_INDEX_MASK`, and the index that means the processor that runs.
+/// `BPF_F_INDEX_MASK`, and the index of the current processor.
 const INDEX: u64 = 0xffff_ffff;
 const CURRENT_CPU: u64 = INDEX;
-/// `BPF_F_CTXLEN_MASK`: how many bytes of the packet to append.
+/// `BPF_F_CTXLEN_MASK`: number of bytes of the packet to append.
 const PACKET: u64 = 0xf_ffff << 32;

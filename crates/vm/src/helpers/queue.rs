@@ -9,7 +9,7 @@ use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::maps::Map;
 use crate::memory::Refused;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::MAP_PUSH_ELEM, push),
@@ -17,61 +17,61 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::MAP_PEEK_ELEM, peek),
 ];
 
-fn push(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn push(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_push_elem";
     const KINDS: &[MapKind] = &[MapKind::QUEUE, MapKind::STACK, MapKind::BLOOM_FILTER];
     let [pointer, value, flags, ..] = *args;
-    let Worker { maps, memory, scratch, .. } = &mut *worker;
-    let map = kindred(maps, NAME, pointer, KINDS)?;
+    let Processor { maps, memory, scratch, .. } = &mut *processor;
+    let map = map_of_kind(maps, NAME, pointer, KINDS)?;
     let len = map.facts().value_size as usize;
     match memory.view(value, len, &mut scratch[..]) {
         Ok(value) => Ok(in_r0(map.push(value, flags))),
-        Err(refused) => Err(worker.bad_memory(NAME, 2, (value, len, false))(refused)),
+        Err(refused) => Err(processor.bad_memory(NAME, 2, (value, len, false))(refused)),
     }
 }
 
-fn pop(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn pop(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_pop_elem";
-    copy_out(worker, NAME, args, Map::pop)
+    copy_out(processor, NAME, args, Map::pop)
 }
 
-fn peek(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn peek(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_peek_elem";
     let [pointer, value, ..] = *args;
-    let Worker { maps, memory, scratch, .. } = &mut *worker;
-    if kindred(maps, NAME, pointer, &[MapKind::BLOOM_FILTER]).is_err() {
-        return copy_out(worker, NAME, args, Map::peek);
+    let Processor { maps, memory, scratch, .. } = &mut *processor;
+    if map_of_kind(maps, NAME, pointer, &[MapKind::BLOOM_FILTER]).is_err() {
+        return copy_out(processor, NAME, args, Map::peek);
     }
-    let map = kindred(maps, NAME, pointer, &[MapKind::BLOOM_FILTER])?;
+    let map = map_of_kind(maps, NAME, pointer, &[MapKind::BLOOM_FILTER])?;
     let len = map.facts().value_size as usize;
     match memory.read(value, &mut scratch[..len]) {
         Ok(()) => Ok(in_r0(map.peek(&mut scratch[..len]))),
-        Err(refused) => Err(worker.bad_memory(NAME, 2, (value, len, false))(refused)),
+        Err(refused) => Err(processor.bad_memory(NAME, 2, (value, len, false))(refused)),
     }
 }
 
-/// Fills the value that the program gave, with zeroes where there is nothing.
+/// Fills the program's value, with zeros if the map is empty.
 fn copy_out(
-    worker: &mut Worker,
+    processor: &mut Processor,
     name: &str,
     args: &[u64; 5],
     take: impl Fn(&Map, &mut [u8]) -> Result<(), Errno>,
 ) -> Result<u64, Box<Fault>> {
     let [pointer, value, ..] = *args;
-    let Worker { maps, memory, scratch, .. } = &mut *worker;
-    let map = kindred(maps, name, pointer, &[MapKind::QUEUE, MapKind::STACK])?;
+    let Processor { maps, memory, scratch, .. } = &mut *processor;
+    let map = map_of_kind(maps, name, pointer, &[MapKind::QUEUE, MapKind::STACK])?;
     let len = map.facts().value_size as usize;
     if memory.check(value, len, true).is_err() {
-        return Err(worker.bad_memory(name, 2, (value, len, true))(Refused));
+        return Err(processor.bad_memory(name, 2, (value, len, true))(Refused));
     }
     let taken = take(map, &mut scratch[..len]);
     let written = memory.write(value, &scratch[..len]);
-    written.map_err(|refused| worker.bad_memory(name, 2, (value, len, true))(refused))?;
+    written.map_err(|refused| processor.bad_memory(name, 2, (value, len, true))(refused))?;
     Ok(in_r0(taken))
 }
 
-/// The map that an argument points to, of one of the types that the helper serves.
-fn kindred<'a>(
+/// The map of an argument, if it has one of the types that the helper supports.
+fn map_of_kind<'a>(
     maps: &'a [std::sync::Arc<Map>],
     name: &str,
     pointer: u64,

@@ -1,6 +1,6 @@
-//! Helpers that choose where a packet goes: they note it, delivery acts when the program says so.
+//! Helpers that choose the target of a packet; delivery uses it when the program returns redirect.
 //!
-//! As in the kernel the last call of a run counts, also when its lookup fails.
+//! As in the kernel, the last call of a run counts, even if its lookup fails.
 
 use spec::asm::Helper;
 use spec::{MapKind, Verdict};
@@ -9,25 +9,25 @@ use super::map::{map_at, no_map};
 use super::{HelperRow, bad_argument, helper_row};
 use crate::fault::Fault;
 use crate::maps::Map;
+use crate::processor::Processor;
 use crate::redirect::{Choice, Redirect};
-use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] =
     &[helper_row(Helper::REDIRECT, redirect), helper_row(Helper::REDIRECT_MAP, redirect_map)];
 
-fn redirect(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn redirect(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if args[1] != 0 {
         return Ok(Verdict::Aborted as u64);
     }
-    worker.redirect = Redirect::to_interface(args[0] as u32);
+    processor.redirect = Redirect::to_interface(args[0] as u32);
     Ok(Verdict::Redirect as u64)
 }
 
-fn redirect_map(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn redirect_map(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_redirect_map";
-    let Some(map) = map_at(&worker.maps, args[0]) else { return Err(no_map(NAME)) };
+    let Some(map) = map_at(&processor.maps, args[0]) else { return Err(no_map(NAME)) };
     let Some(allowed) = allowed_flags(map) else {
-        return Err(bad_argument(NAME, 1, "neither a devmap nor a cpumap nor an xskmap"));
+        return Err(bad_argument(NAME, 1, "not a devmap, cpumap or xskmap"));
     };
     let (key, flags) = (args[1] as u32, args[2]);
     if flags & !(ACTION | allowed) != 0 {
@@ -40,14 +40,14 @@ fn redirect_map(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>>
         map.target(key).map(Choice::To)
     };
     let Some(choice) = choice else {
-        worker.redirect = Redirect::to_interface(worker.redirect.index);
+        processor.redirect = Redirect::to_interface(processor.redirect.index);
         return Ok(flags & ACTION);
     };
-    worker.redirect = Redirect { choice, index: key };
+    processor.redirect = Redirect { choice, index: key };
     Ok(Verdict::Redirect as u64)
 }
 
-/// The flags that a type of map takes besides the verdict for a failed lookup.
+/// The flags of a map type besides the verdict for a failed lookup.
 fn allowed_flags(map: &Map) -> Option<u64> {
     match map.facts().kind {
         MapKind::DEVMAP | MapKind::DEVMAP_HASH => Some(BROADCAST | EXCLUDE_INGRESS),
@@ -56,7 +56,7 @@ fn allowed_flags(map: &Map) -> Option<u64> {
     }
 }
 
-/// The verdict for a failed lookup.
+/// Mask of the verdict for a failed lookup.
 const ACTION: u64 = 3;
 /// `BPF_F_BROADCAST`.
 const BROADCAST: u64 = 1 << 3;

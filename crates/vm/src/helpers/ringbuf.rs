@@ -10,7 +10,7 @@ use super::{CHUNK, HelperRow, bad_argument, helper_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::maps::{Map, Place, Ring};
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::RINGBUF_OUTPUT, output),
@@ -20,23 +20,23 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::RINGBUF_QUERY, query),
 ];
 
-fn output(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn output(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_ringbuf_output";
     let [pointer, data, len, flags, _] = *args;
-    ring_at(worker, NAME, pointer)?;
-    worker.check_argument(NAME, 2, (data, len as usize, false))?;
+    ring_at(processor, NAME, pointer)?;
+    processor.check_argument(NAME, 2, (data, len as usize, false))?;
     if flags & !(NO_WAKEUP | FORCE_WAKEUP) != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let (_, ring) = ring_at(worker, NAME, pointer)?;
+    let (_, ring) = ring_at(processor, NAME, pointer)?;
     let Some(place) = ring.reserve(len) else { return Ok(Errno::EAGAIN.in_r0()) };
-    fill(worker, pointer, data, &place);
+    fill(processor, pointer, data, &place);
     Ok(0)
 }
 
-/// Copies a record's bytes, which are known to be readable, and hands it on.
-fn fill(worker: &mut Worker, pointer: u64, data: u64, place: &Place) {
-    let Worker { maps, memory, local, .. } = worker;
+/// Copies the bytes of a record, which are known to be readable, and submits it.
+fn fill(processor: &mut Processor, pointer: u64, data: u64, place: &Place) {
+    let Processor { maps, memory, local, .. } = processor;
     let Some(ring) = map_at(maps, pointer).and_then(Map::ring) else { return };
     let mut done = 0;
     while done < u64::from(place.len) {
@@ -49,34 +49,39 @@ fn fill(worker: &mut Worker, pointer: u64, data: u64, place: &Place) {
     ring.finish(place, false);
 }
 
-fn reserve(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn reserve(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [pointer, len, flags, ..] = *args;
-    let (map, _) = ring_at(worker, "bpf_ringbuf_reserve", pointer)?;
+    let (map, _) = ring_at(processor, "bpf_ringbuf_reserve", pointer)?;
     let number = map.facts().number;
     if flags != 0 {
         return Ok(0);
     }
-    Ok(worker.reserve_record(number, len).unwrap_or(0))
+    Ok(processor.reserve_record(number, len).unwrap_or(0))
 }
 
-fn submit(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    finish(worker, "bpf_ringbuf_submit", args[0], false)
+fn submit(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    finish(processor, "bpf_ringbuf_submit", args[0], false)
 }
 
-fn discard(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    finish(worker, "bpf_ringbuf_discard", args[0], true)
+fn discard(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    finish(processor, "bpf_ringbuf_discard", args[0], true)
 }
 
-fn finish(worker: &mut Worker, name: &str, record: u64, discard: bool) -> Result<u64, Box<Fault>> {
-    if worker.finish_record(record, discard) {
+fn finish(
+    processor: &mut Processor,
+    name: &str,
+    record: u64,
+    discard: bool,
+) -> Result<u64, Box<Fault>> {
+    if processor.finish_record(record, discard) {
         return Ok(0);
     }
-    let place = worker.memory.describe(record);
+    let place = processor.memory.describe(record);
     Err(bad_argument(name, 1, format!("{place} is not the start of a reserved record")))
 }
 
-fn query(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let (_, ring) = ring_at(worker, "bpf_ringbuf_query", args[0])?;
+fn query(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let (_, ring) = ring_at(processor, "bpf_ringbuf_query", args[0])?;
     Ok(match args[1] {
         AVAIL_DATA => ring.available(),
         RING_SIZE => ring.size(),
@@ -86,24 +91,25 @@ fn query(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     })
 }
 
-/// The ring buffer that an argument points to.
+/// The ring buffer of an argument.
 pub(super) fn ring_at<'a>(
-    worker: &'a Worker,
+    processor: &'a Processor,
     name: &str,
     pointer: u64,
 ) -> Result<(&'a Map, &'a Ring), Box<Fault>> {
-    let map = map_at(&worker.maps, pointer).ok_or_else(|| no_map(name))?;
+    let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(name))?;
     match map.ring() {
         Some(ring) if map.facts().kind == MapKind::RINGBUF => Ok((map, ring)),
-        _ => Err(bad_argument(name, 1, format!("`{}` is no ring buffer", map.facts().name))),
+        _ => Err(bad_argument(name, 1, format!("`{}` is not a ring buffer", map.facts().name))),
     }
 }
 
-/// Flags of output, submit and discard: whether user space is woken. Here nobody sleeps.
+/// Flags of output, submit and discard that control the wakeup of user space; here they have no
+/// effect.
 const NO_WAKEUP: u64 = 1;
 const FORCE_WAKEUP: u64 = 2;
 
-/// What `bpf_ringbuf_query` can be asked.
+/// Queries of `bpf_ringbuf_query`.
 const AVAIL_DATA: u64 = 0;
 const RING_SIZE: u64 = 1;
 const CONS_POS: u64 = 2;

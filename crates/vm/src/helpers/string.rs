@@ -1,56 +1,63 @@
-//! Kfuncs on strings: they read any memory, byte by byte, and answer errors for what is not there.
+//! Kfuncs on strings: they read any memory, byte by byte, and return errors for missing memory.
 
 use super::{KfuncRow, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::memory::RegionId;
-use crate::worker::Worker;
+use crate::memory::{Memory, RegionId};
+use crate::processor::Processor;
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
-    kfunc_row("bpf_strcmp", |worker, args| {
-        answer(worker, |worker| worker.compare(args, |byte| byte))
+    kfunc_row("bpf_strcmp", |processor, args| {
+        answer(processor, |text| text.compare(args, |byte| byte))
     }),
-    kfunc_row("bpf_strcasecmp", |worker, args| {
-        answer(worker, |worker| worker.compare(args, |byte| byte.to_ascii_lowercase()))
+    kfunc_row("bpf_strcasecmp", |processor, args| {
+        answer(processor, |text| text.compare(args, |byte| byte.to_ascii_lowercase()))
     }),
-    kfunc_row("bpf_strnchr", |worker, args| {
-        answer(worker, |worker| worker.find(args[0], args[1], args[2]))
+    kfunc_row("bpf_strnchr", |processor, args| {
+        answer(processor, |text| text.find(args[0], args[1], args[2]))
     }),
-    kfunc_row("bpf_strchr", |worker, args| {
-        answer(worker, |worker| worker.find(args[0], LONGEST, args[1]))
+    kfunc_row("bpf_strchr", |processor, args| {
+        answer(processor, |text| text.find(args[0], LONGEST, args[1]))
     }),
-    kfunc_row("bpf_strchrnul", |worker, args| answer(worker, |worker| worker.find_or_end(args))),
-    kfunc_row("bpf_strrchr", |worker, args| answer(worker, |worker| worker.find_last(args))),
-    kfunc_row("bpf_strnlen", |worker, args| {
-        answer(worker, |worker| worker.length(args[0], args[1]))
+    kfunc_row("bpf_strchrnul", |processor, args| answer(processor, |text| text.find_or_end(args))),
+    kfunc_row("bpf_strrchr", |processor, args| answer(processor, |text| text.find_last(args))),
+    kfunc_row("bpf_strnlen", |processor, args| {
+        answer(processor, |text| text.length(args[0], args[1]))
     }),
-    kfunc_row("bpf_strlen", |worker, args| {
-        answer(worker, |worker| worker.length(args[0], LONGEST))
+    kfunc_row("bpf_strlen", |processor, args| {
+        answer(processor, |text| text.length(args[0], LONGEST))
     }),
-    kfunc_row("bpf_strspn", |worker, args| answer(worker, |worker| worker.span(args, true))),
-    kfunc_row("bpf_strcspn", |worker, args| answer(worker, |worker| worker.span(args, false))),
-    kfunc_row("bpf_strnstr", |worker, args| {
-        answer(worker, |worker| worker.search(args[0], args[1], args[2]))
+    kfunc_row("bpf_strspn", |processor, args| answer(processor, |text| text.span(args, true))),
+    kfunc_row("bpf_strcspn", |processor, args| answer(processor, |text| text.span(args, false))),
+    kfunc_row("bpf_strnstr", |processor, args| {
+        answer(processor, |text| text.search(args[0], args[1], args[2]))
     }),
-    kfunc_row("bpf_strstr", |worker, args| {
-        answer(worker, |worker| worker.search(args[0], args[1], LONGEST))
+    kfunc_row("bpf_strstr", |processor, args| {
+        answer(processor, |text| text.search(args[0], args[1], LONGEST))
     }),
 ];
 
-/// The functions return an `int`; each byte that they look at counts.
+/// The result of a function that returns an `int`; each byte that it reads counts as work.
 fn answer(
-    worker: &mut Worker,
-    look: impl FnOnce(&mut Worker) -> Result<i32, Errno>,
+    processor: &mut Processor,
+    read: impl FnOnce(&mut Text<'_>) -> Result<i32, Errno>,
 ) -> Result<u64, Box<Fault>> {
-    let result = look(worker);
-    let looked = std::mem::take(&mut worker.local.looked);
-    worker.charge(looked)?;
+    let mut text = Text { memory: &processor.memory, read: 0 };
+    let result = read(&mut text);
+    let bytes = text.read;
+    processor.charge(bytes)?;
     Ok(result.map_or_else(int, |value| u64::from(value as u32)))
 }
 
-impl Worker {
+/// Strings in memory, and the number of bytes that were read.
+struct Text<'a> {
+    memory: &'a Memory,
+    read: u64,
+}
+
+impl Text<'_> {
     fn byte(&mut self, address: u64, at: u64) -> Result<u8, Errno> {
-        self.local.looked += 1;
+        self.read += 1;
         let byte = self.memory.load8(address.wrapping_add(at));
         byte.map(|byte| byte as u8).map_err(|_| Errno::EFAULT)
     }
@@ -118,7 +125,7 @@ impl Worker {
         if count >= LONGEST { Err(Errno::E2BIG) } else { Ok(count as i32) }
     }
 
-    /// How many bytes in front are all in the set (or all not).
+    /// Number of leading bytes that are all in the set (or all not).
     fn span(&mut self, args: &[u64; 5], inside: bool) -> Result<i32, Errno> {
         check(args[0])?;
         check(args[1])?;
@@ -142,7 +149,7 @@ impl Worker {
         Err(Errno::E2BIG)
     }
 
-    /// Where `part` starts within the first `len` bytes of `text`.
+    /// Position of `part` within the first `len` bytes of `text`.
     fn search(&mut self, text: u64, part: u64, len: u64) -> Result<i32, Errno> {
         check(text)?;
         check(part)?;
@@ -156,7 +163,7 @@ impl Worker {
         Err(Errno::E2BIG)
     }
 
-    /// Whether `part` is at `start`; `None` when the text ended before that could be.
+    /// Whether `part` is at `start`; `None` if the text ends before `part` does.
     fn starts_with(
         &mut self,
         (text, start): (u64, u64),
@@ -186,7 +193,7 @@ impl Worker {
     }
 }
 
-/// The kernel refuses what is no kernel address before it reads.
+/// The kernel refuses an address that is not a kernel address before it reads.
 fn check(address: u64) -> Result<(), Errno> {
     if RegionId::of(address) == RegionId::NULL { Err(Errno::ERANGE) } else { Ok(()) }
 }

@@ -1,13 +1,13 @@
-//! Helpers that tell the time: the worker's clock, which the world starts and steps.
+//! Helpers that read the processor's clock, which the environment starts and advances.
 //!
-//! All of the kernel's clocks count from boot here, but for international atomic time, which
-//! counts from 1970: the world says when that boot was.
+//! All clocks of the kernel count from boot here, except international atomic time, which counts
+//! from 1970: the environment gives the time of boot.
 
 use spec::asm::Helper;
 
 use super::{HelperRow, helper_row};
 use crate::fault::Fault;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::KTIME_GET_NS, now),
@@ -17,46 +17,27 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::JIFFIES64, jiffies),
 ];
 
-impl Worker {
-    /// The worker's clock, nanoseconds since boot.
-    pub fn now_ns(&self) -> u64 {
-        self.local.clock_ns
-    }
-
-    /// Sets the worker's clock, which never runs backwards; an earlier time is ignored.
-    pub fn set_clock_ns(&mut self, now_ns: u64) {
-        self.local.clock_ns = self.local.clock_ns.max(now_ns);
-    }
-
-    /// Reads the clock as a program does: it moves on with each look.
-    pub(crate) fn look_at_clock(&mut self) -> u64 {
-        let now = self.local.clock_ns;
-        self.local.clock_ns = now.saturating_add(self.shared.world.clock.step_ns);
-        now
-    }
-}
-
-fn now(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(worker.look_at_clock())
+fn now(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(processor.read_clock())
 }
 
 /// The time of the last tick.
-fn coarse(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(worker.look_at_clock() / TICK_NS * TICK_NS)
+fn coarse(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(processor.read_clock() / TICK_NS * TICK_NS)
 }
 
-fn atomic(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let offset = worker.shared.world.clock.wall_offset_ns.saturating_add(TAI_AHEAD_NS);
-    Ok(worker.look_at_clock().saturating_add(offset))
+fn atomic(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let offset = processor.shared.world.clock.wall_offset_ns.saturating_add(TAI_AHEAD_NS);
+    Ok(processor.read_clock().saturating_add(offset))
 }
 
-fn jiffies(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(JIFFIES_AT_BOOT + worker.look_at_clock() / TICK_NS)
+fn jiffies(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(JIFFIES_AT_BOOT + processor.read_clock() / TICK_NS)
 }
 
-/// Nanoseconds of a tick: 250 a second.
+/// Nanoseconds of a tick; there are 250 ticks a second.
 const TICK_NS: u64 = 4_000_000;
 /// The kernel lets the low 32 bits wrap five minutes after boot.
 const JIFFIES_AT_BOOT: u64 = (1 << 32) - 300 * 1_000_000_000 / TICK_NS;
-/// How far international atomic time is ahead of the wall clock, since 2017.
+/// Nanoseconds by which international atomic time is ahead of the wall clock, since 2017.
 const TAI_AHEAD_NS: u64 = 37 * 1_000_000_000;

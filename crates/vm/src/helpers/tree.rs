@@ -1,42 +1,48 @@
 //! Red-black trees of allocated objects: roots in map values or objects, nodes in objects.
 //!
 //! ```text
-//! bpf_rb_root: 0 root, 8 leftmost     bpf_rb_node: 0 parent and colour, 8 right, 16 left, 24 owner
+//! bpf_rb_root: 0 root, 8 leftmost     bpf_rb_node: 0 parent and color, 8 right, 16 left, 24 owner
 //! ```
 //!
-//! Rule: the tree is balanced as the kernel's `lib/rbtree.c` does it, step for step, because
-//! programs can see its shape (`bpf_rbtree_root`, `_left`, `_right`). The low bit of a parent
-//! link is set in a black node.
+//! Rule: the tree is balanced exactly like the kernel's `lib/rbtree.c`, because programs can see
+//! its shape (`bpf_rbtree_root`, `_left`, `_right`). The low bit of a parent link is set in a black
+//! node.
 
-use super::{KfuncRow, int, kfunc_row};
+use super::{KfuncRow, field, int, kfunc_row, object, release};
 use crate::errno::Errno;
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
+use crate::interpreter;
 use crate::maps::FieldKind;
-use crate::worker::Worker;
+use crate::objects::{TREE_CHILDREN, TREE_OWNER};
+use crate::processor::Processor;
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
     kfunc_row("bpf_rbtree_add_impl", add),
     kfunc_row("bpf_rbtree_remove", remove),
-    kfunc_row("bpf_rbtree_first", |worker, args| {
-        worker.load_u64("bpf_rbtree_first", 1, args[0].wrapping_add(LEFTMOST))
+    kfunc_row("bpf_rbtree_first", |processor, args| {
+        processor.load_u64("bpf_rbtree_first", 1, args[0].wrapping_add(LEFTMOST))
     }),
-    kfunc_row("bpf_rbtree_root", |worker, args| worker.load_u64("bpf_rbtree_root", 1, args[0])),
-    kfunc_row("bpf_rbtree_left", |worker, args| child("bpf_rbtree_left", worker, args, LEFT)),
-    kfunc_row("bpf_rbtree_right", |worker, args| child("bpf_rbtree_right", worker, args, RIGHT)),
+    kfunc_row("bpf_rbtree_root", |processor, args| {
+        processor.load_u64("bpf_rbtree_root", 1, args[0])
+    }),
+    kfunc_row("bpf_rbtree_left", |processor, args| child("bpf_rbtree_left", processor, args, LEFT)),
+    kfunc_row("bpf_rbtree_right", |processor, args| {
+        child("bpf_rbtree_right", processor, args, RIGHT)
+    }),
 ];
 
-fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn add(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_rbtree_add_impl";
     let [root, node, less, ..] = *args;
-    worker.check_field(NAME, 1, root, |kind| kind == FieldKind::RbRoot)?;
-    worker.check_field(NAME, 2, node, |kind| kind == FieldKind::RbNode)?;
-    let object = worker.object_at(NAME, 2, node)?;
-    worker.disown(object)?;
-    if worker.load_u64(NAME, 2, node.wrapping_add(OWNER))? != 0 {
-        worker.drop_object(object);
+    field::check_field(processor, NAME, 1, root, |kind| kind == FieldKind::RbRoot)?;
+    field::check_field(processor, NAME, 2, node, |kind| kind == FieldKind::RbNode)?;
+    let object = object::object_at(processor, NAME, 2, node)?;
+    processor.disown(object)?;
+    if processor.load_u64(NAME, 2, node.wrapping_add(TREE_OWNER))? != 0 {
+        release::drop_object(processor, object);
         return Ok(int(Errno::EINVAL));
     }
-    let mut tree = Tree::new(NAME, worker, root);
+    let mut tree = Tree::new(NAME, processor, root);
     let (mut parent, mut link, mut leftmost) = (0, root, true);
     loop {
         let next = tree.load(link)?;
@@ -45,7 +51,8 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         }
         tree.step()?;
         parent = next;
-        let before = tree.worker.call_back(less, [node, parent, 0, 0, 0])? & 0xff != 0;
+        let before =
+            interpreter::call_back(tree.processor, less, [node, parent, 0, 0, 0])? & 0xff != 0;
         leftmost &= before;
         link = parent.wrapping_add(if before { LEFT } else { RIGHT });
     }
@@ -57,14 +64,14 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(0)
 }
 
-fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn remove(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_rbtree_remove";
     let [root, node, ..] = *args;
-    if worker.load_u64(NAME, 2, node.wrapping_add(OWNER))? != root {
+    if processor.load_u64(NAME, 2, node.wrapping_add(TREE_OWNER))? != root {
         return Ok(0);
     }
-    let object = worker.object_at(NAME, 2, node)?;
-    let mut tree = Tree::new(NAME, worker, root);
+    let object = object::object_at(processor, NAME, 2, node)?;
+    let mut tree = Tree::new(NAME, processor, root);
     if tree.load(root.wrapping_add(LEFTMOST))? == node {
         let next = tree.next(node)?;
         tree.store(root.wrapping_add(LEFTMOST), next)?;
@@ -73,46 +80,51 @@ fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if child_is_short {
         tree.balance_removed(from)?;
     }
-    for offset in [0, RIGHT, LEFT, OWNER] {
+    for offset in [0, RIGHT, LEFT, TREE_OWNER] {
         tree.store(node.wrapping_add(offset), 0)?;
     }
-    worker.own(object);
+    processor.objects.own(object);
     Ok(node)
 }
 
-fn child(name: &str, worker: &mut Worker, args: &[u64; 5], side: u64) -> Result<u64, Box<Fault>> {
+fn child(
+    name: &str,
+    processor: &mut Processor,
+    args: &[u64; 5],
+    side: u64,
+) -> Result<u64, Box<Fault>> {
     let [root, node, ..] = *args;
-    if worker.load_u64(name, 2, node.wrapping_add(OWNER))? != root {
+    if processor.load_u64(name, 2, node.wrapping_add(TREE_OWNER))? != root {
         return Ok(0);
     }
-    worker.load_u64(name, 2, node.wrapping_add(side))
+    processor.load_u64(name, 2, node.wrapping_add(side))
 }
 
-/// A tree that is being changed.
+/// A tree during a change.
 struct Tree<'a> {
     name: &'static str,
-    worker: &'a mut Worker,
+    processor: &'a mut Processor,
     root: u64,
-    /// Links followed: a tree that a bad program bent into a circle must not hang its host.
+    /// Number of links followed: a cyclic tree must not be followed forever.
     steps: u32,
 }
 
 impl<'a> Tree<'a> {
-    fn new(name: &'static str, worker: &'a mut Worker, root: u64) -> Self {
-        Self { name, worker, root, steps: 0 }
+    fn new(name: &'static str, processor: &'a mut Processor, root: u64) -> Self {
+        Self { name, processor, root, steps: 0 }
     }
 
     fn load(&self, at: u64) -> Result<u64, Box<Fault>> {
-        self.worker.load_u64(self.name, 1, at)
+        self.processor.load_u64(self.name, 1, at)
     }
 
     fn store(&mut self, at: u64, value: u64) -> Result<(), Box<Fault>> {
-        self.worker.store_u64(self.name, 1, at, value)
+        self.processor.store_u64(self.name, 1, at, value)
     }
 
     fn step(&mut self) -> Result<(), Box<Fault>> {
         self.steps += 1;
-        if self.steps < STEPS { Ok(()) } else { Err(Fault::refused("a tree without an end")) }
+        if self.steps < STEPS { Ok(()) } else { Err(Fault::new(Cause::TreeCycle)) }
     }
 
     fn parent(&self, node: u64) -> Result<u64, Box<Fault>> {
@@ -120,24 +132,24 @@ impl<'a> Tree<'a> {
     }
 
     fn set_parent(&mut self, node: u64, parent: u64) -> Result<(), Box<Fault>> {
-        let colour = self.load(node)? & BLACK;
-        self.store(node, parent | colour)
+        let color = self.load(node)? & BLACK;
+        self.store(node, parent | color)
     }
 
-    fn colour(&self, node: u64) -> Result<u64, Box<Fault>> {
+    fn color(&self, node: u64) -> Result<u64, Box<Fault>> {
         if node == 0 { Ok(BLACK) } else { Ok(self.load(node)? & BLACK) }
     }
 
-    fn paint(&mut self, node: u64, colour: u64) -> Result<(), Box<Fault>> {
+    fn paint(&mut self, node: u64, color: u64) -> Result<(), Box<Fault>> {
         let parent = self.parent(node)?;
-        self.store(node, parent | colour)
+        self.store(node, parent | color)
     }
 
     fn side_of(&self, node: u64, parent: u64) -> Result<u64, Box<Fault>> {
         Ok(if self.load(parent.wrapping_add(LEFT))? == node { LEFT } else { RIGHT })
     }
 
-    /// Puts `new` where `old` hangs under `parent`, or at the root.
+    /// Replaces `old` by `new` under `parent`, or at the root.
     fn replace(&mut self, old: u64, new: u64, parent: u64) -> Result<(), Box<Fault>> {
         let place = match parent {
             0 => self.root,
@@ -146,16 +158,16 @@ impl<'a> Tree<'a> {
         self.store(place, new)
     }
 
-    /// Hangs a red node in at `link`.
+    /// Inserts a red node at `link`.
     fn link(&mut self, node: u64, parent: u64, link: u64) -> Result<(), Box<Fault>> {
         let root = self.root;
-        for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (OWNER, root)] {
+        for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (TREE_OWNER, root)] {
             self.store(node.wrapping_add(offset), value)?;
         }
         self.store(link, node)
     }
 
-    /// Moves `node` down to its `side`; the child on the other side takes its place.
+    /// Moves `node` down to its `side`; the child on the other side replaces it.
     fn rotate(&mut self, node: u64, side: u64) -> Result<(), Box<Fault>> {
         self.step()?;
         let other = opposite(side);
@@ -179,13 +191,13 @@ impl<'a> Tree<'a> {
             if parent == 0 {
                 return self.paint(node, BLACK);
             }
-            if self.colour(parent)? == BLACK {
+            if self.color(parent)? == BLACK {
                 return Ok(());
             }
             let grandparent = self.parent(parent)?;
             let side = self.side_of(parent, grandparent)?;
             let uncle = self.load(grandparent.wrapping_add(opposite(side)))?;
-            if self.colour(uncle)? == BLACK {
+            if self.color(uncle)? == BLACK {
                 return self.turn_added(node, parent, grandparent, side);
             }
             self.paint(uncle, BLACK)?;
@@ -212,7 +224,7 @@ impl<'a> Tree<'a> {
         self.paint(grandparent, RED)
     }
 
-    /// The node that comes next in order.
+    /// The next node in order.
     fn next(&mut self, node: u64) -> Result<u64, Box<Fault>> {
         let right = self.load(node.wrapping_add(RIGHT))?;
         if right != 0 {
@@ -237,25 +249,26 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes a node out. Under which node a branch may now lack a black node, and whether it does.
+    /// Removes a node. Returns the node under which a branch may lack a black node, and whether it
+    /// does.
     fn unlink(&mut self, node: u64) -> Result<(u64, bool), Box<Fault>> {
         let (left, right) =
             (self.load(node.wrapping_add(LEFT))?, self.load(node.wrapping_add(RIGHT))?);
-        let (parent, was_black) = (self.parent(node)?, self.colour(node)? == BLACK);
+        let (parent, was_black) = (self.parent(node)?, self.color(node)? == BLACK);
         if left == 0 || right == 0 {
             let only = left | right;
             self.replace(node, only, parent)?;
             if only == 0 {
                 return Ok((parent, was_black && parent != 0));
             }
-            let colour = self.colour(node)?;
-            self.store(only, parent | colour)?;
+            let color = self.color(node)?;
+            self.store(only, parent | color)?;
             return Ok((parent, false));
         }
         self.unlink_inner(node, left, right)
     }
 
-    /// Takes out a node with two children: the next one in order takes its place.
+    /// Removes a node with two children: the next node in order replaces it.
     fn unlink_inner(
         &mut self,
         node: u64,
@@ -264,7 +277,7 @@ impl<'a> Tree<'a> {
     ) -> Result<(u64, bool), Box<Fault>> {
         let heir = self.first_under(right)?;
         let (orphan, heir_black) =
-            (self.load(heir.wrapping_add(RIGHT))?, self.colour(heir)? == BLACK);
+            (self.load(heir.wrapping_add(RIGHT))?, self.color(heir)? == BLACK);
         let mut from = heir;
         if heir != right {
             from = self.parent(heir)?;
@@ -284,7 +297,7 @@ impl<'a> Tree<'a> {
         Ok((from, heir_black))
     }
 
-    /// One branch under `from`, empty at first, lacks a black node.
+    /// Rebalances after a removal: one branch under `from`, empty at first, lacks a black node.
     fn balance_removed(&mut self, from: u64) -> Result<(), Box<Fault>> {
         let (mut short, mut parent) = (0, from);
         loop {
@@ -292,7 +305,7 @@ impl<'a> Tree<'a> {
             let side = if self.load(parent.wrapping_add(RIGHT))? == short { RIGHT } else { LEFT };
             let other = opposite(side);
             let mut sibling = self.load(parent.wrapping_add(other))?;
-            if self.colour(sibling)? == RED {
+            if self.color(sibling)? == RED {
                 self.rotate(parent, side)?;
                 self.paint(sibling, BLACK)?;
                 self.paint(parent, RED)?;
@@ -300,11 +313,11 @@ impl<'a> Tree<'a> {
             }
             let (near, far) =
                 (self.load(sibling.wrapping_add(side))?, self.load(sibling.wrapping_add(other))?);
-            if self.colour(far)? == RED || self.colour(near)? == RED {
+            if self.color(far)? == RED || self.color(near)? == RED {
                 return self.turn_removed(parent, sibling, side);
             }
             self.paint(sibling, RED)?;
-            if self.colour(parent)? == RED {
+            if self.color(parent)? == RED {
                 return self.paint(parent, BLACK);
             }
             (short, parent) = (parent, self.parent(parent)?);
@@ -317,14 +330,14 @@ impl<'a> Tree<'a> {
     fn turn_removed(&mut self, parent: u64, sibling: u64, side: u64) -> Result<(), Box<Fault>> {
         let other = opposite(side);
         let mut top = sibling;
-        if self.colour(self.load(sibling.wrapping_add(other))?)? == BLACK {
+        if self.color(self.load(sibling.wrapping_add(other))?)? == BLACK {
             top = self.load(sibling.wrapping_add(side))?;
             self.rotate(sibling, other)?;
             self.paint(sibling, RED)?;
         }
-        let (colour, far) = (self.colour(parent)?, self.load(top.wrapping_add(other))?);
+        let (color, far) = (self.color(parent)?, self.load(top.wrapping_add(other))?);
         self.rotate(parent, side)?;
-        self.paint(top, colour)?;
+        self.paint(top, color)?;
         self.paint(parent, BLACK)?;
         self.paint(far, BLACK)
     }
@@ -334,13 +347,11 @@ const fn opposite(side: u64) -> u64 {
     RIGHT + LEFT - side
 }
 
-/// Where a node's children are.
-pub(super) const SIDES: [u64; 2] = [LEFT, RIGHT];
-const RIGHT: u64 = 8;
-const LEFT: u64 = 16;
-const OWNER: u64 = 24;
+/// Offsets of a node's children.
+const LEFT: u64 = TREE_CHILDREN[0];
+const RIGHT: u64 = TREE_CHILDREN[1];
 const LEFTMOST: u64 = 8;
 const BLACK: u64 = 1;
 const RED: u64 = 0;
-/// Far more links than a balanced tree of all the heap's objects is deep.
+/// Maximum number of links, far above the depth of a balanced tree of all objects of the heap.
 const STEPS: u32 = 1 << 12;

@@ -1,9 +1,9 @@
-//! Arithmetic and comparisons, for both widths at once.
+//! Arithmetic and comparisons of both widths.
 //!
-//! Division by zero gives 0, the remainder leaves the dividend; shift counts wrap at the width;
-//! the one signed overflow wraps. All as the instruction set says (RFC 9669, section 4.1).
+//! Division by zero yields 0, the remainder the dividend; shift counts wrap at the width; signed
+//! overflow of a division wraps (RFC 9669, section 4.1).
 
-/// What both widths can do; `Self` is the unsigned word.
+/// Operations of both widths; `Self` is the unsigned word.
 pub(super) trait Word: Copy {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
@@ -33,7 +33,7 @@ pub(super) trait Word: Copy {
     fn sle(self, other: Self) -> bool;
 }
 
-/// One row a method: its name and what it gives.
+/// One row per method: its name and result.
 macro_rules! word {
     ($word:ty, $signed:ty; $($name:ident($a:ident, $b:ident) -> $out:ty: $body:expr;)*) => {
         impl Word for $word {

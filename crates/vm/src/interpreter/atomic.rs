@@ -1,7 +1,7 @@
 //! Atomic read-modify-write, acquire and release.
 //!
-//! The word must be aligned, as the kernel's verifier demands. Sequentially consistent where
-//! the old value is fetched, like the kernel; plain additions need no order.
+//! The word must be aligned, as the kernel's verifier requires. Operations that fetch the old value
+//! are sequentially consistent, as in the kernel; plain additions are relaxed.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{Ordering, fence};
@@ -11,25 +11,25 @@ use spec::insn;
 use super::Registers;
 use crate::code::Op;
 use crate::memory::{Memory, Refused};
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 #[inline(always)]
-pub(super) fn add32(worker: &mut Worker, op: &Op, r: &Registers) -> Result<(), Refused> {
+pub(super) fn add32(processor: &mut Processor, op: &Op, r: &Registers) -> Result<(), Refused> {
     let value = r[op.src.index()];
-    worker.memory.atomic32(super::address(r, op.dst, op))?.fetch_add(value as u32, Relaxed);
+    processor.memory.atomic32(super::address(r, op.dst, op))?.fetch_add(value as u32, Relaxed);
     Ok(())
 }
 
 #[inline(always)]
-pub(super) fn add64(worker: &mut Worker, op: &Op, r: &Registers) -> Result<(), Refused> {
+pub(super) fn add64(processor: &mut Processor, op: &Op, r: &Registers) -> Result<(), Refused> {
     let value = r[op.src.index()];
-    worker.memory.atomic64(super::address(r, op.dst, op))?.fetch_add(value, Relaxed);
+    processor.memory.atomic64(super::address(r, op.dst, op))?.fetch_add(value, Relaxed);
     Ok(())
 }
 
-/// Any read-modify-write on 4 bytes; fetched values fill a register with zeroes above.
-pub(super) fn word32(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<(), Refused> {
-    let word = worker.memory.atomic32(super::address(r, op.dst, op))?;
+/// A read-modify-write of 4 bytes; a fetched value is zero-extended in its register.
+pub(super) fn word32(processor: &mut Processor, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+    let word = processor.memory.atomic32(super::address(r, op.dst, op))?;
     let value = r[op.src.index()] as u32;
     let old = match op.imm as i32 {
         insn::XCHG => word.swap(value, SeqCst),
@@ -52,9 +52,9 @@ pub(super) fn word32(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<
     Ok(())
 }
 
-/// Any read-modify-write on 8 bytes.
-pub(super) fn word64(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<(), Refused> {
-    let word = worker.memory.atomic64(super::address(r, op.dst, op))?;
+/// A read-modify-write of 8 bytes.
+pub(super) fn word64(processor: &mut Processor, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+    let word = processor.memory.atomic64(super::address(r, op.dst, op))?;
     let value = r[op.src.index()];
     let old = match op.imm as i32 {
         insn::XCHG => word.swap(value, SeqCst),
@@ -76,7 +76,7 @@ pub(super) fn word64(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<
     Ok(())
 }
 
-/// A load that what follows cannot overtake.
+/// A load with acquire order.
 pub(super) fn load_acquire(memory: &Memory, address: u64, len: u64) -> Result<u64, Refused> {
     aligned(address, len)?;
     let value = match len {
@@ -89,7 +89,7 @@ pub(super) fn load_acquire(memory: &Memory, address: u64, len: u64) -> Result<u6
     value
 }
 
-/// A store that cannot overtake what came before.
+/// A store with release order.
 pub(super) fn store_release(
     memory: &mut Memory,
     address: u64,

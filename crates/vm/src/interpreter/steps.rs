@@ -1,33 +1,35 @@
-//! The loop that executes operations: one line a kind, each a named piece of work.
+//! The loop that executes operations: one line for each kind.
 //!
-//! Rule: nothing here touches memory but through `Memory`; a refused access first tries the
-//! context, which is no memory, and then becomes a fault. The loop is one function on purpose:
-//! the compiler then keeps program counter and tables in machine registers.
+//! Rule: memory is accessed only through `Memory`; a refused access first tries the context,
+//! which is not in memory, and then becomes a fault. The loop is one function on purpose: the
+//! compiler then keeps program counter and tables in machine registers.
+
+use spec::asm::Helper;
 
 use super::alu::Word;
 use super::frames;
-use super::tell::tell;
+use super::report::report;
 use super::{Leave, Registers, address, atomic, locate};
 use crate::code::{Kind, Op, Program};
 use crate::fault::{Cause, Fault};
-use crate::helpers;
 use crate::memory::{POISON, Refused, RegionId, offset};
-use crate::worker::Worker;
+use crate::processor::{Call, Executable, Processor};
 
 /// Executes from `slot` until the program is left.
 pub(super) fn steps<const TRACED: bool>(
-    worker: &mut Worker,
-    program: &Program,
+    processor: &mut Processor,
+    executable: &Executable,
     slot: usize,
     r: &mut Registers,
     base: usize,
 ) -> Result<Leave, Box<Fault>> {
+    let program = &*executable.program;
     let ops = if TRACED { program.ops() } else { program.fast_ops() };
     let mut pc = slot;
     let mut last = None;
     loop {
         if TRACED {
-            tell(worker, program, pc, r, &mut last);
+            report(processor, executable, pc, r, &mut last);
         }
         let op = ops[pc];
         let (dst, src) = (op.dst.index(), op.src.index());
@@ -62,7 +64,7 @@ pub(super) fn steps<const TRACED: bool>(
         }
         macro_rules! back {
             () => {{
-                if let Err(spent) = worker.frames.spend((pc - op.target()) as u64) {
+                if let Err(spent) = processor.frames.spend((pc - op.target()) as u64) {
                     return Err(locate(spent.fault(), program, pc - 1, None));
                 }
                 pc = op.target();
@@ -75,9 +77,9 @@ pub(super) fn steps<const TRACED: bool>(
         macro_rules! load {
             ($load:ident, $len:expr, $as:ty) => {{
                 let address = address(r, op.src, &op);
-                r[dst] = match worker.memory.$load(address) {
+                r[dst] = match processor.memory.$load(address) {
                     Ok(value) => value as $as as u64,
-                    Err(Refused) => match other_load(worker, address, $len) {
+                    Err(Refused) => match other_load(processor, address, $len) {
                         Ok(value) => value as $as as u64,
                         Err(fault) => return Err(locate(fault, program, pc - 1, Some(op.src))),
                     },
@@ -90,7 +92,7 @@ pub(super) fn steps<const TRACED: bool>(
                     Ok(value) => value,
                     Err(Refused) => {
                         let address = address(r, $register, &op);
-                        let fault = refused(worker, address, $len, $write);
+                        let fault = refused(processor, address, $len, $write);
                         return Err(locate(fault, program, pc - 1, Some($register)));
                     }
                 }
@@ -98,20 +100,20 @@ pub(super) fn steps<const TRACED: bool>(
         }
         macro_rules! store {
             ($store:ident, $word:ty, $value:expr) => {{
-                let stored = worker.memory.$store(address(r, op.dst, &op), $value as $word);
+                let stored = processor.memory.$store(address(r, op.dst, &op), $value as $word);
                 checked!(stored, op.dst, size_of::<$word>(), true)
             }};
         }
         macro_rules! acquire {
             ($len:expr) => {{
-                let loaded = atomic::load_acquire(&worker.memory, address(r, op.src, &op), $len);
+                let loaded = atomic::load_acquire(&processor.memory, address(r, op.src, &op), $len);
                 r[dst] = checked!(loaded, op.src, $len, false);
             }};
         }
         macro_rules! release {
             ($len:expr) => {{
                 let place = address(r, op.dst, &op);
-                let stored = atomic::store_release(&mut worker.memory, place, $len, r[src]);
+                let stored = atomic::store_release(&mut processor.memory, place, $len, r[src]);
                 checked!(stored, op.dst, $len, true)
             }};
         }
@@ -275,7 +277,7 @@ pub(super) fn steps<const TRACED: bool>(
             Kind::Swap64 => r[dst] = r[dst].swap_bytes(),
             Kind::Ja => pc = op.target(),
             Kind::JaBack => back!(),
-            Kind::MayGoto | Kind::MayGotoBack if worker.frames.take_turn() => {}
+            Kind::MayGoto | Kind::MayGotoBack if processor.frames.take_turn() => {}
             Kind::MayGoto => pc = op.target(),
             Kind::MayGotoBack => back!(),
             Kind::Load8 => load!(load8, 1, u64),
@@ -297,10 +299,10 @@ pub(super) fn steps<const TRACED: bool>(
                 r[dst] = op.imm;
                 pc += 1;
             }
-            Kind::AtomicAdd32 => checked!(atomic::add32(worker, &op, r), op.dst, 4, true),
-            Kind::AtomicAdd64 => checked!(atomic::add64(worker, &op, r), op.dst, 8, true),
-            Kind::Atomic32 => checked!(atomic::word32(worker, &op, r), op.dst, 4, true),
-            Kind::Atomic64 => checked!(atomic::word64(worker, &op, r), op.dst, 8, true),
+            Kind::AtomicAdd32 => checked!(atomic::add32(processor, &op, r), op.dst, 4, true),
+            Kind::AtomicAdd64 => checked!(atomic::add64(processor, &op, r), op.dst, 8, true),
+            Kind::Atomic32 => checked!(atomic::word32(processor, &op, r), op.dst, 4, true),
+            Kind::Atomic64 => checked!(atomic::word64(processor, &op, r), op.dst, 8, true),
             Kind::LoadAcquire8 => acquire!(1),
             Kind::LoadAcquire16 => acquire!(2),
             Kind::LoadAcquire32 => acquire!(4),
@@ -310,25 +312,25 @@ pub(super) fn steps<const TRACED: bool>(
             Kind::StoreRelease32 => release!(4),
             Kind::StoreRelease64 => release!(8),
             Kind::Call => {
-                let call = program.callee(op.imm).call;
-                if let Err(fault) = helper(worker, call, r) {
+                let call = executable.call(op.imm);
+                if let Err(fault) = helper(processor, call, r) {
                     return Err(locate(fault, program, pc - 1, None));
                 }
             }
-            Kind::CallLocal => match frames::call(worker, program, (pc, op.target()), r) {
+            Kind::CallLocal => match frames::call(processor, program, (pc, op.target()), r) {
                 Ok(()) => pc = op.target(),
                 Err(fault) => return Err(locate(fault, program, pc - 1, None)),
             },
-            Kind::CallRegister => match call_register(worker, program, pc, &op, r) {
+            Kind::CallRegister => match call_register(processor, program, pc, &op, r) {
                 Ok(next) => pc = next,
                 Err(fault) => return Err(locate(fault, program, pc - 1, Some(op.dst))),
             },
             Kind::TailCall => {
-                if let Some(leave) = frames::tail_call(worker, program, pc - 1, r)? {
+                if let Some(leave) = frames::tail_call(processor, program, pc - 1, r)? {
                     return Ok(leave);
                 }
             }
-            Kind::Exit => match frames::exit(worker, pc, r, base) {
+            Kind::Exit => match frames::exit(processor, pc, r, base) {
                 None => return Ok(Leave::Done),
                 Some((number, slot)) if number == program.number() => pc = slot,
                 Some((program, slot)) => return Ok(Leave::Go { program, slot }),
@@ -338,54 +340,51 @@ pub(super) fn steps<const TRACED: bool>(
                 pc += 1;
             }
             Kind::LookupArray => {
-                if let Err(fault) = lookup_array(worker, program, &op, r) {
+                if let Err(fault) = lookup_array(processor, executable, &op, r) {
                     return Err(locate(fault, program, pc - 1, None));
                 }
             }
-            Kind::Trap => {
-                let fault = Fault::refused(program.trap(op.imm));
-                return Err(locate(fault, program, pc - 1, None));
-            }
+            Kind::Trap => return Err(trap(program, op.imm, pc - 1)),
         }
     }
 }
 
-/// Calls a helper with r1 to r5, which are used up then.
+/// Calls a helper with r1 to r5, which are unset afterwards.
 #[inline(always)]
-fn helper(worker: &mut Worker, call: helpers::Call, r: &mut Registers) -> Result<(), Box<Fault>> {
-    // Lent, not copied: a copy of several at once would wait for what was just set one by one.
+fn helper(processor: &mut Processor, call: Call, r: &mut Registers) -> Result<(), Box<Fault>> {
+    // Borrowed, not copied: a wide copy would stall on the registers just stored one by one.
     let args = r[1..].first_chunk().expect("there are sixteen registers");
-    r[0] = call(worker, args)?;
+    r[0] = call(processor, args)?;
     r[1..6].fill(POISON);
     Ok(())
 }
 
-/// Looks an element up in the array that decoding expected here; in any other case this is a
-/// call like all others.
+/// Looks up an element in the array that decoding predicted; any other map or key is an ordinary
+/// call.
 #[inline(always)]
 fn lookup_array(
-    worker: &mut Worker,
-    program: &Program,
+    processor: &mut Processor,
+    executable: &Executable,
     op: &Op,
     r: &mut Registers,
 ) -> Result<(), Box<Fault>> {
-    let array = program.array(op.imm);
-    let key = worker.memory.load32(r[2]);
+    let array = executable.program.array(op.imm);
+    let key = processor.memory.load32(r[2]);
     match key {
         Ok(key) if r[1] == array.pointer => {
-            r[0] = array.value(worker.cpu, key);
+            r[0] = array.value(processor.cpu, key);
             r[1..6].fill(POISON);
             Ok(())
         }
-        _ => helper(worker, program.callee(array.callee).call, r),
+        _ => helper(processor, executable.call(array.callee), r),
     }
 }
 
-/// Calls what a register names: a function of this program by its address, or a helper by its
-/// number. The slot where execution goes on.
+/// Calls a register's value: a function of this program by its address, or a helper by its
+/// number. Returns the slot where execution continues.
 #[cold]
 fn call_register(
-    worker: &mut Worker,
+    processor: &mut Processor,
     program: &Program,
     back: usize,
     op: &Op,
@@ -393,30 +392,37 @@ fn call_register(
 ) -> Result<usize, Box<Fault>> {
     let what = r[op.dst.index()];
     if let Some(slot) = frames::callee_at(program, what) {
-        frames::call(worker, program, (back, slot), r)?;
+        frames::call(processor, program, (back, slot), r)?;
         return Ok(slot);
     }
     let number = u32::try_from(what).ok();
-    match number.and_then(helpers::helper) {
-        Some(call) => helper(worker, call, r).map(|()| back),
-        None => Err(Fault::refused(format!("{what:#x} is no function"))),
+    let found = number.and_then(|number| (processor.shared.functions.helper)(Helper(number)).ok());
+    match found {
+        Some(call) => helper(processor, call, r).map(|()| back),
+        None => Err(Fault::new(Cause::CallTarget { address: what })),
     }
 }
 
-/// A load that missed all memory: the context is read by fields.
+/// The fault of a trap operation.
+#[cold]
+fn trap(program: &Program, row: u64, slot: usize) -> Box<Fault> {
+    locate(Fault::new(Cause::Trap(program.trap(row).clone())), program, slot, None)
+}
+
+/// A load outside memory: fields of the context are read here.
 #[cold]
 #[inline(never)]
-fn other_load(worker: &mut Worker, address: u64, len: usize) -> Result<u64, Box<Fault>> {
+fn other_load(processor: &mut Processor, address: u64, len: usize) -> Result<u64, Box<Fault>> {
     let field = match RegionId::of(address) {
-        RegionId::CONTEXT => worker.load_context(offset(address), len),
+        RegionId::CONTEXT => processor.load_context(offset(address), len),
         _ => Err(Refused),
     };
-    field.map_err(|Refused| refused(worker, address, len, false))
+    field.map_err(|Refused| refused(processor, address, len, false))
 }
 
 #[cold]
 #[inline(never)]
-fn refused(worker: &Worker, address: u64, len: usize, write: bool) -> Box<Fault> {
-    let why = worker.memory.explain(address, len, write);
+fn refused(processor: &Processor, address: u64, len: usize, write: bool) -> Box<Fault> {
+    let why = processor.memory.explain(address, len, write);
     Fault::new(Cause::Access { address, len, write, why })
 }

@@ -1,51 +1,39 @@
-//! A loaded object: programs, maps and the world around them, shared by its workers.
+//! A loaded object: its programs, maps and environment, shared by its workers.
 
 mod kconfig;
 mod load;
 mod options;
 mod raw;
 
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use spec::{MapDef, Spec};
 
 use crate::code::Program;
 use crate::errno::Errno;
-use crate::error::{Error, Result};
-use crate::helpers::Services;
-use crate::maps::{Directory, Map};
+use crate::error::{Error, MapProblem, Result};
+use crate::fault::SkipReason;
+use crate::maps::Map;
+use crate::processor::{Executable, Shared};
+use crate::services::TraceLine;
 use crate::worker::Worker;
-use crate::world::World;
-use crate::world::net::Net;
 
 pub use options::Options;
 pub use raw::run_raw;
 
-/// An object brought to life.
+/// A loaded object. Clones refer to the same maps and programs.
 #[derive(Clone, Debug)]
 pub struct Machine {
     shared: Arc<Shared>,
 }
 
-/// What all workers of a machine have in common.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// What errors call the object.
-    pub object: String,
-    pub cpus: u32,
-    pub world: World,
-    /// What each run may spend.
-    pub budget: u64,
-    /// The world's network, as programs look things up in it.
-    pub net: Net,
-    pub directory: Arc<Directory>,
-    /// What the helpers of all workers share.
-    pub services: Services,
-    programs: RwLock<Vec<Arc<Program>>>,
-}
-
 impl Machine {
     /// Creates the maps, fills them and decodes the programs.
+    ///
+    /// # Errors
+    /// A relocation or configuration value fails, a map cannot be created, a program has an
+    /// invalid instruction or calls a function that is not available, or the environment is
+    /// contradictory.
     pub fn load(spec: &Spec, options: &Options) -> Result<Self> {
         Ok(Self { shared: Arc::new(load::load(spec, options)?) })
     }
@@ -65,20 +53,24 @@ impl Machine {
         })?;
         match found.why_absent() {
             Some(why) => {
-                Err(Error::Map { map: name.to_owned(), why: why.to_owned(), errno: Errno::ENOENT })
+                let cause = MapProblem::NotCreated(why.to_owned());
+                Err(Error::Map { map: name.to_owned(), cause, errno: Errno::ENOENT })
             }
             None => Ok(found),
         }
     }
 
-    /// All maps, in the object's order, then those created since. Some may not have been created:
+    /// All maps in the object's order, then those created later. Some may not have been created:
     /// see [`Map::why_absent`].
     pub fn maps(&self) -> Vec<Arc<Map>> {
         self.shared.maps().clone()
     }
 
-    /// Makes one more map, such as one to put into a map of maps: its id there is its number
-    /// plus one.
+    /// Creates an additional map, for example to insert it into a map of maps: its id there is
+    /// its number plus one.
+    ///
+    /// # Errors
+    /// The type is not supported, or the kernel would refuse to create the map.
     pub fn create_map(&self, def: &MapDef) -> Result<Arc<Map>> {
         load::create_one(&self.shared.directory, def, self.shared.cpus)
     }
@@ -86,61 +78,50 @@ impl Machine {
     /// Number of the program of that name.
     ///
     /// # Errors
-    /// The object has no such program, or has one that was not loaded: the error says why.
+    /// The object has no such program, or the program was not loaded; the error has the reason.
     pub fn program(&self, name: &str) -> Result<usize> {
         let programs = self.shared.programs();
-        let found = programs.iter().position(|program| program.name() == name);
+        let found = programs.iter().position(|one| one.program.name() == name);
         let number = found.ok_or_else(|| Error::Unknown {
             object: self.shared.object.clone(),
             what: "program",
             name: name.to_owned(),
-            known: programs.iter().map(|program| program.name().to_owned()).collect(),
+            known: programs.iter().map(|one| one.program.name().to_owned()).collect(),
         })?;
-        match programs[number].why_skipped() {
+        match programs[number].program.skip_reason() {
             None => Ok(number),
-            Some(why) => Err(Error::Skipped { program: name.to_owned(), why: why.to_owned() }),
+            Some(cause) => Err(Error::Skipped { program: name.to_owned(), cause: cause.clone() }),
         }
     }
 
     /// All programs that are loaded, in the object's order.
     pub fn programs(&self) -> Vec<Arc<Program>> {
         let programs = self.shared.programs();
-        programs.iter().filter(|program| program.why_skipped().is_none()).cloned().collect()
+        let programs = programs.iter().map(|one| &one.program);
+        programs.filter(|program| program.skip_reason().is_none()).cloned().collect()
     }
 
     /// The object's programs that are not loaded, each with the reason.
-    pub fn skipped(&self) -> Vec<(String, String)> {
+    pub fn skipped(&self) -> Vec<(String, SkipReason)> {
         let programs = self.shared.programs();
-        let reason = |program: &Arc<Program>| {
-            Some((program.name().to_owned(), program.why_skipped()?.to_owned()))
+        let reason = |one: &Arc<Executable>| {
+            Some((one.program.name().to_owned(), one.program.skip_reason()?.clone()))
         };
         programs.iter().filter_map(reason).collect()
     }
 
-    /// A processor of the machine, with memory of its own.
+    /// A worker that is processor `cpu` of the machine, with memory of its own.
     ///
     /// # Panics
     /// When the machine has no processor of that number.
     pub fn worker(&self, cpu: u32) -> Worker {
         assert!(cpu < self.shared.cpus, "processor {cpu} of {}", self.shared.cpus);
-        let mut worker = Worker::new(Arc::clone(&self.shared), cpu);
-        worker.frames.set_budget(self.shared.budget);
-        worker
-    }
-}
-
-impl Machine {
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-}
-
-impl Shared {
-    pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
-        self.directory.maps()
+        Worker::new(Arc::clone(&self.shared), cpu)
     }
 
-    pub fn programs(&self) -> RwLockReadGuard<'_, Vec<Arc<Program>>> {
-        self.programs.read().expect("nobody panics while holding the list of programs")
+    /// Takes the lines that programs have printed, oldest first, and the number of older lines
+    /// that were lost.
+    pub fn take_trace(&self) -> (Vec<TraceLine>, u64) {
+        self.shared.services.log().take()
     }
 }

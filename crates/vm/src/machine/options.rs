@@ -1,4 +1,4 @@
-//! How an object is loaded: what the kernel, the machine and the loader's caller would say.
+//! Options of loading an object.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,24 @@ use spec::btf::Btf;
 use crate::limits;
 use crate::world::World;
 
-/// Settings of a machine. The defaults suit an object that asks for nothing.
+/// Options of a machine. The defaults suit an object without special requirements.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Processors of the machine, each one [`Worker`](crate::Worker).
     pub cpus: u32,
+    /// The environment: clock, random numbers, interfaces, routes, sockets, connections.
     pub world: World,
     /// Values of `extern … __kconfig` variables as a configuration file spells them (`y`, `250`,
     /// `"text"`), by name. `LINUX_KERNEL_VERSION` (a number) is 6.18.0 unless given here.
     pub kconfig: BTreeMap<String, String>,
-    /// Types of the kernel that field relocations are resolved against; the object's own
-    /// without.
+    /// Types of the kernel against which field relocations are resolved; `None` for the object's
+    /// own types.
     pub target: Option<Btf>,
-    /// Names of programs to load, with those that maps of theirs hold; `None` for all but those
-    /// of `SEC("?…")`.
+    /// Names of the programs to load, together with those that their maps hold; `None` for all
+    /// except programs of `SEC("?…")`.
     pub programs: Option<Vec<String>>,
-    /// Instructions that a run may execute before it counts as endless. Those that a jump passes
-    /// over may be counted too.
+    /// Instructions that a run may execute before it counts as endless. Instructions that a jump
+    /// skips may be counted as well.
     pub budget: u64,
 }
 

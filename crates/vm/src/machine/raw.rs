@@ -1,4 +1,4 @@
-//! Bare instructions on bare memory: for conformance suites and experiments.
+//! Runs instructions without an object: for conformance suites and experiments.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use spec::{Function, Program, Spec};
 use super::{Machine, Options};
 use crate::error::Result;
 
-/// Runs a program without maps: r1 is the address of `memory`, r2 its length, and what the
-/// program writes is in `memory` afterwards. Returns r0.
+/// Runs a program without maps: r1 is the address of `memory`, r2 its length. Changes that the
+/// program makes are in `memory` afterwards. Returns r0.
 ///
 /// # Errors
-/// Instructions of no known form, unknown helpers, and whatever the program does wrong.
+/// Invalid instructions, unknown helpers, and faults of the program.
 pub fn run_raw(insns: &[Insn], memory: &mut [u8]) -> Result<u64> {
     let program = Program {
         name: "raw".to_owned(),
@@ -25,7 +25,7 @@ pub fn run_raw(insns: &[Insn], memory: &mut [u8]) -> Result<u64> {
     Machine::load(&spec, &Options::default())?.worker(0).run_raw(0, memory)
 }
 
-/// The entry and whatever local calls and addresses name.
+/// The entry function and the targets of local calls and function addresses.
 fn functions(insns: &[Insn]) -> Vec<Function> {
     let named = insns.iter().enumerate().filter_map(|(slot, insn)| {
         let local = insn.is_local_call() || insn.is_wide() && insn.src == PSEUDO_FUNC;

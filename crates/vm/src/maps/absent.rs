@@ -1,7 +1,7 @@
 //! A map of the object that was not created, because no loaded program uses it.
 //!
-//! Rule: it keeps its number, so that the maps after it have the numbers that the object gives
-//! them; it has no elements and takes no memory.
+//! Rule: it keeps its number, so that the maps after it have the numbers that the object assigns;
+//! it has no elements and takes no memory.
 
 use super::{MapAttributes, Storage};
 

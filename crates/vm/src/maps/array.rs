@@ -1,4 +1,4 @@
-//! Arrays, plain and per CPU: every index is always there.
+//! Arrays, plain and per CPU: every index exists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ impl Array {
         Ok(Self { values: Values::create(facts, facts.max_entries.into())? })
     }
 
-    /// Passes every element that is not zero to `each`, asking `proceed` now and then. Returns
-    /// whether it went through.
+    /// Passes every element that is not zero to `each` and calls `proceed` at intervals. Returns
+    /// whether all elements were passed.
     pub fn scan(&self, facts: &MapAttributes, scan: &mut Scan<'_>) -> Result<bool, Errno> {
         let (count, step) = (u64::from(facts.max_entries), self.values.elements_in(WINDOW));
         let mut used = BTreeSet::new();

@@ -1,7 +1,8 @@
-//! Bloom filters: values that may be in the set, or are surely not.
+//! Bloom filters: sets with false positives and without false negatives.
 //!
-//! Rule: with `BPF_F_ZERO_SEED` it errs for the same values as the kernel's filter, because it
-//! sets the same bits. Without, the kernel draws a seed; here it is 0 too, so that runs repeat.
+//! Rule: with `BPF_F_ZERO_SEED` it has the same false positives as the kernel's filter, because it
+//! sets the same bits. Without the flag, the kernel uses a random seed; here it is 0 as well, so
+//! that runs repeat.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +15,7 @@ use crate::memory::Slab;
 #[derive(Debug)]
 pub(crate) struct Bloom {
     bits: Slab,
-    /// Bits less one: they are a power of two.
+    /// Number of bits minus one; the number is a power of two.
     mask: u32,
     hashes: u32,
 }
@@ -34,7 +35,7 @@ impl Bloom {
         Ok(Self { bits: Slab::new(bits / 8)?, mask, hashes })
     }
 
-    /// The bits that stand for a value: their word's place in the slab and the bit in it.
+    /// The bits of a value: offset of the word in the slab, and the bit in it.
     fn places(&self, value: &[u8]) -> impl Iterator<Item = (usize, u64)> {
         (0..self.hashes).map(|seed| {
             let bit = jhash(value, seed) & self.mask;
@@ -61,8 +62,8 @@ impl Storage for Bloom {
         Err(Errno::EOPNOTSUPP)
     }
 
-    /// `bpf(2)` asks for the value that is in the buffer for the answer: here that is zeroes.
-    /// [`Map::holds`](super::Map::holds) asks for others.
+    /// `bpf(2)` tests the value in the output buffer, which here is all zeros.
+    /// [`Map::holds`](super::Map::holds) tests other values.
     fn read(&self, facts: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         let value = vec![0; facts.value_size as usize];
         if self.holds(&value) { Ok(value) } else { Err(Errno::ENOENT) }
@@ -91,7 +92,7 @@ impl Storage for Bloom {
     }
 }
 
-/// How many bits a filter has: elements times hashes over ln 2 (7/5), to a power of two.
+/// Number of bits of a filter: elements times hashes over ln 2 (7/5), rounded up to a power of two.
 fn bits(elements: u32, hashes: u32) -> u64 {
     let wanted = elements.checked_mul(hashes).and_then(|bits| (bits / 5).checked_mul(7));
     match wanted {
@@ -100,6 +101,6 @@ fn bits(elements: u32, hashes: u32) -> u64 {
     }
 }
 
-/// What the creation's extra number may ask for, and what it means when it does not.
+/// Maximum number of hash functions, and the default, in the extra number of the creation.
 const MOST_HASHES: u32 = 15;
 const DEFAULT_HASHES: u32 = 5;

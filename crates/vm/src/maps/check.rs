@@ -1,12 +1,12 @@
-//! What the kernel checks of a map's numbers before it makes one: `map_create` in
-//! `kernel/bpf/syscall.c` and each type's `map_alloc_check`, in their order.
+//! The kernel's checks of a map's numbers before creation: `map_create` in `kernel/bpf/syscall.c`
+//! and each type's `map_alloc_check`, in their order.
 
 use spec::MapKind;
 
 use super::{FieldKind, MapAttributes, flag};
 use crate::errno::Errno;
 
-/// Checks a map to be; `numa` says whether a memory node is asked for.
+/// Checks the attributes of a new map; `numa` is whether a memory node is requested.
 ///
 /// Types that are not in this file check their own numbers when they are created.
 pub(super) fn creation(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
@@ -62,7 +62,7 @@ fn trie(facts: &MapAttributes) -> Result<(), Errno> {
     require(facts.max_entries != 0 && key && value, Errno::EINVAL)
 }
 
-/// Which special fields a type may hold: `map_check_btf`.
+/// Checks that the type may hold its special fields: `map_check_btf`.
 fn fields(facts: &MapAttributes) -> Result<(), Errno> {
     if facts.fields.is_empty() {
         return Ok(());
@@ -85,7 +85,7 @@ fn fields(facts: &MapAttributes) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Refuses flags other than `own` and those that every type knows.
+/// Refuses flags other than `own` and those that every type accepts.
 fn known_flags(facts: &MapAttributes, own: u32) -> Result<(), Errno> {
     let access = BOTH_USER | BOTH_PROGRAM;
     let known = facts.flags & !(own | access) == 0;
@@ -104,7 +104,7 @@ const BOTH_USER: u32 = flag::RDONLY | flag::WRONLY;
 const BOTH_PROGRAM: u32 = flag::RDONLY_PROG | flag::WRONLY_PROG;
 /// The kernel's `KMALLOC_MAX_SIZE` on x86-64.
 const KMALLOC_BYTES: u64 = 4 << 20;
-/// `sizeof(struct htab_elem)` there.
+/// `sizeof(struct htab_elem)` on x86-64.
 const HASH_HEAD_BYTES: u64 = 48;
 /// `PCPU_MIN_UNIT_SIZE`.
 const PER_CPU_BYTES: u64 = 32 << 10;
@@ -114,5 +114,5 @@ const HASH_ENTRIES: u32 = 1 << 27;
 const TRIE_DATA_BYTES: u64 = 256;
 /// `sizeof(struct lpm_trie_node)`.
 const TRIE_HEAD_BYTES: u64 = 24;
-/// The prefix length in front of a key.
+/// Bytes of the prefix length before a key.
 const PREFIX_BYTES: u64 = 4;

@@ -1,6 +1,6 @@
 //! Cpumaps: processors to redirect to, each with a queue and a program that may run there.
 //!
-//! A slot's word is the value: queue size in the low half, the program's id in the high one.
+//! The word of a slot is the value: queue size in the low half, program id in the high half.
 
 use spec::ProgramKind;
 
@@ -27,7 +27,7 @@ impl Cpumap {
         Ok(Self { slots: Slots::new(facts.max_entries)?, owner: Owner::default() })
     }
 
-    /// The word for an element that user space asks for; 0 where a queue of no length removes it.
+    /// The word for an element that user space sets; 0 if a queue of length 0 removes it.
     fn checked(&self, facts: &MapAttributes, cpu: u32, value: &[u8]) -> Result<u64, Errno> {
         let qsize = value.get(..4).map_or(0, index_of);
         if qsize > QUEUE {
@@ -44,7 +44,7 @@ impl Cpumap {
             return Ok(slots::word(qsize, 0));
         }
         let home = facts.home.upgrade().ok_or(Errno::ENOMEM)?;
-        // The kernel answers ENOMEM for whatever keeps it from making the element.
+        // The kernel returns ENOMEM for every failure to create the element.
         let kind = home.program(program).ok_or(Errno::ENOMEM)?;
         let fits = kind.is_xdp() && kind.attach_type == ProgramKind::XDP_CPUMAP.attach_type;
         if !fits || !self.owner.admits(kind) {

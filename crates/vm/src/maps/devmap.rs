@@ -1,7 +1,7 @@
 //! Devmaps by index: interfaces to redirect to, each with a program that may run there.
 //!
-//! A slot's word is the value as programs read it: interface in the low half, the program's id
-//! in the high one. A world without interfaces takes any interface number.
+//! The word of a slot is the value as programs read it: interface in the low half, program id in
+//! the high half. An environment without interfaces accepts any interface number.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Storage for Devmap {
 
     fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let index = index_to_write(facts, &at)?;
-        let asked = Asked::read(at.value);
+        let asked = Request::read(at.value);
         let word = match asked.ifindex {
             0 if asked.program.is_some() => return Err(Errno::EINVAL),
             0 => 0,
@@ -87,14 +87,14 @@ impl Storage for Devmap {
     }
 }
 
-/// What user space asks a devmap's element to be.
-pub(super) struct Asked {
+/// The element that user space requests.
+pub(super) struct Request {
     pub ifindex: u32,
-    /// Id of the program; user space says "none" by any number that is not above 0.
+    /// Id of the program; `None` for a number from user space that is not positive.
     pub program: Option<u32>,
 }
 
-impl Asked {
+impl Request {
     pub fn read(value: &[u8]) -> Self {
         let program = value.get(4..8).map_or(0, index_of);
         Self {
@@ -103,7 +103,7 @@ impl Asked {
         }
     }
 
-    /// The word to keep, once interface and program are known to be there and fit.
+    /// The word to store, after the checks that interface and program exist and are suitable.
     pub fn checked(&self, facts: &MapAttributes, owner: &Owner) -> Result<u64, Errno> {
         let home = facts.home.upgrade().ok_or(Errno::EINVAL)?;
         if !home.has_interface(self.ifindex) {
@@ -120,7 +120,7 @@ impl Asked {
     }
 }
 
-/// The target that an element's word stands for.
+/// The target in the word of an element.
 #[inline]
 pub(super) fn interface(word: u64) -> Option<Target> {
     let (ifindex, program) = (slots::low(word), target::number(slots::high(word)));

@@ -1,8 +1,8 @@
-//! Devmaps by hash: as `devmap`, with any number as the key.
+//! Devmaps by hash: like `devmap`, with any number as the key.
 
 use std::sync::Arc;
 
-use super::devmap::{Asked, CREATE_FLAGS, interface};
+use super::devmap::{CREATE_FLAGS, Request, interface};
 use super::key_table::KeyTable;
 use super::owner::Owner;
 use super::target;
@@ -48,9 +48,9 @@ impl Storage for DevmapHash {
         Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec())
     }
 
-    /// `EXIST` does not ask for an element to be there: the kernel's does not either.
+    /// `EXIST` does not require an element to exist, as in the kernel.
     fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        let asked = Asked::read(at.value);
+        let asked = Request::read(at.value);
         if at.flags > flag::EXIST || asked.ifindex == 0 {
             return Err(Errno::EINVAL);
         }

@@ -1,7 +1,7 @@
-//! What a map's values may refer to: the machine's maps, programs and interfaces.
+//! Objects to which the values of maps may refer: the machine's maps, programs and interfaces.
 //!
-//! Rule: maps know the directory weakly, so that it owns them and not the other way round. An
-//! id is a place in a list plus one: 0 is nothing.
+//! Rule: maps have weak references to the directory, which owns them. An id is a position in a list
+//! plus one: 0 is none.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
@@ -17,9 +17,9 @@ use crate::world::World;
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     maps: RwLock<Vec<Arc<Map>>>,
-    /// Set once, when the programs are known; `None` for those that are not loaded.
+    /// Set once, when the programs are loaded; `None` for those that are not.
     programs: OnceLock<Vec<Option<ProgramKind>>>,
-    /// Interfaces of the world; when it names none, any number is one.
+    /// Interfaces of the environment; if it has none, every number is valid.
     interfaces: Vec<u32>,
     /// The object's types.
     types: Option<Btf>,
@@ -34,12 +34,12 @@ impl Directory {
     }
 
     pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
-        self.maps.read().expect("nobody panics while holding the list of maps")
+        self.maps.read().expect("no thread panics while it holds the list of maps")
     }
 
-    /// Adds the map that `create` makes of the number it will have.
+    /// Adds the map that `create` returns for its number.
     pub fn add(&self, create: impl FnOnce(u32) -> Result<Map, Errno>) -> Result<Arc<Map>, Errno> {
-        let mut maps = self.maps.write().expect("nobody panics while holding the list of maps");
+        let mut maps = self.maps.write().expect("no thread panics while it holds the list of maps");
         if maps.len() >= limits::MAPS {
             return Err(Errno::ENOSPC);
         }
@@ -59,26 +59,28 @@ impl Directory {
         types.map(|btf| Fields::of(btf, def.value_type, def.value_size)).unwrap_or_default()
     }
 
-    /// Keeps what an element's special field held when the element ended, for whoever owns such
-    /// things: see [`Directory::take_orphans`].
+    /// Records what a special field held when its element was deleted, until
+    /// [`Directory::take_orphans`].
     pub fn leave(&self, orphan: Orphan) {
-        self.orphans.lock().expect("nobody panics while holding the orphans").push(orphan);
+        self.orphans.lock().expect("no thread panics while it holds the orphans").push(orphan);
         self.has_orphans.store(true, Relaxed);
     }
 
-    /// Whether anything was left since the last [`Directory::take_orphans`].
+    /// Whether there are orphans since the last [`Directory::take_orphans`].
     #[inline]
     pub fn has_orphans(&self) -> bool {
         self.has_orphans.load(Relaxed)
     }
 
-    /// What was left since the last call.
+    /// Takes the orphans since the last call.
     pub fn take_orphans(&self) -> Vec<Orphan> {
         self.has_orphans.store(false, Relaxed);
-        std::mem::take(&mut *self.orphans.lock().expect("nobody panics while holding the orphans"))
+        std::mem::take(
+            &mut *self.orphans.lock().expect("no thread panics while it holds the orphans"),
+        )
     }
 
-    /// Says once what the machine's programs are, by number.
+    /// Sets the kinds of the machine's programs, by number. Called once.
     pub fn set_programs(&self, kinds: Vec<Option<ProgramKind>>) {
         assert!(self.programs.set(kinds).is_ok(), "a machine's programs are loaded once");
     }

@@ -1,11 +1,12 @@
-//! Special fields of a map's values: what only helpers may touch, found by the value's type.
+//! Special fields of a map's values: only helpers may access them; the value's type determines
+//! them.
 //!
-//! Rule: copying a value in skips them, copying it out to user space shows zeros there, as the
-//! kernel's `copy_map_value` and `check_and_init_map_value` do.
-//! A `bpf_spin_lock` is the number 0 when it is free and 1 when it is held; whoever takes it goes
-//! through [`SpinLock`]. What the words of the other kinds mean is the helpers' own affair; 0
-//! always stands for nothing.
+//! Rule: copies into a value skip them, copies to user space contain zeros there, like the kernel's
+//! `copy_map_value` and `check_and_init_map_value`. A `bpf_spin_lock` is 0 when free and 1 when
+//! held; it is acquired through [`SpinLock`]. The helpers define the words of the other kinds; 0
+//! always means empty.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -16,7 +17,7 @@ use crate::errno::Errno;
 use crate::limits;
 use crate::memory::Slab;
 
-/// What a special field is.
+/// Kind of a special field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldKind {
     SpinLock,
@@ -36,20 +37,20 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// Whether the field stands for something that ends with the element.
+    /// Whether the field owns a resource that ends with the element.
     fn owns(self) -> bool {
         use FieldKind::{Kptr, ListHead, PercpuKptr, RbRoot, Timer, Workqueue};
         matches!(self, Timer | Workqueue | Kptr { .. } | PercpuKptr | ListHead | RbRoot)
     }
 }
 
-/// Where a special field lies in a value.
+/// Position of a special field in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     pub kind: FieldKind,
     pub offset: u32,
     pub size: u32,
-    /// Type of what a kptr points to; 0 for the other kinds.
+    /// Type to which a kptr points; 0 for other kinds.
     pub pointee: u32,
 }
 
@@ -60,8 +61,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Those of a type; none where it is no struct or data section, or its size is not that of
-    /// the values.
+    /// The special fields of a type; none if it is not a struct or data section, or its size is not
+    /// that of the values.
     pub fn of(btf: &Btf, type_id: u32, value_size: u32) -> Self {
         let mut all = Vec::new();
         let fits = btf.size_of(type_id) == Some(value_size.into());
@@ -75,6 +76,14 @@ impl Fields {
         Self { all }
     }
 
+    /// The special fields of every type that has any, by the type's id.
+    pub fn by_type(types: &Btf) -> HashMap<u32, Self> {
+        let structs = types.types().filter(|ty| ty.kind() == Kind::Struct);
+        let fields = structs.map(|ty| (ty.id(), Self::of(types, ty.id(), ty.size())));
+        fields.filter(|(_, fields)| !fields.is_empty()).collect()
+    }
+
+    /// Whether the type has no special fields.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -92,13 +101,13 @@ impl Fields {
         self.all.iter().find(|field| field.offset == offset)
     }
 
-    /// Where the value's only spin lock is.
+    /// Offset of the value's only spin lock.
     pub fn spin_lock(&self) -> Option<usize> {
         let lock = self.all.iter().find(|field| field.kind == FieldKind::SpinLock)?;
         Some(lock.offset as usize)
     }
 
-    /// The parts of a value of `len` bytes that are no special fields.
+    /// The ranges of a value of `len` bytes outside special fields.
     pub fn plain(&self, len: usize) -> impl Iterator<Item = Range<usize>> {
         let starts = self.all.iter().map(|field| (field.offset + field.size) as usize);
         let ends = self.all.iter().map(|field| field.offset as usize);
@@ -119,7 +128,8 @@ impl Fields {
         }
     }
 
-    /// Zeroes those that own something (timers, pointers, lists, trees) and names what was there.
+    /// Zeroes the fields that own a resource (timers, pointers, lists, trees) and reports their
+    /// contents.
     pub fn free(&self, slab: &Slab, place: usize, mut left: impl FnMut(Orphan)) {
         for field in self.all.iter().filter(|field| field.kind.owns()) {
             let at = place + field.offset as usize;
@@ -132,7 +142,7 @@ impl Fields {
     }
 }
 
-/// What a special field held when its element ended.
+/// Content of a special field when its element was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Orphan {
     pub kind: FieldKind,
@@ -140,12 +150,12 @@ pub struct Orphan {
     pub word: u64,
 }
 
-/// A `bpf_spin_lock` in a value, held until this is dropped.
+/// A `bpf_spin_lock` in a value, held until drop.
 #[derive(Debug)]
 pub struct SpinLock<'a>(&'a AtomicU32);
 
 impl<'a> SpinLock<'a> {
-    /// Waits for the lock; `EBUSY` when its holder does not let go of it.
+    /// Acquires the lock; `EBUSY` when its holder does not release it.
     pub fn take(word: &'a AtomicU32) -> Result<Self, Errno> {
         for round in 0..limits::SPINS {
             if word.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
@@ -163,8 +173,8 @@ impl Drop for SpinLock<'_> {
     }
 }
 
-/// Waits a little: on few processors the holder may need this one. Who has waited long asks for
-/// less: on a busy system it may take long until the processor is given back.
+/// Waits briefly: on few processors the holder may need this one. After many rounds it yields less
+/// often, because on a busy system the processor may be returned late.
 pub(crate) fn relax(round: u32) {
     let every = if round < PATIENT { 64 } else { 4096 };
     if round % every == every - 1 {
@@ -174,10 +184,10 @@ pub(crate) fn relax(round: u32) {
     }
 }
 
-/// Rounds of waiting in which a holder should have come to an end.
+/// Rounds of waiting in which a holder should have finished.
 const PATIENT: u32 = 1 << 12;
 
-/// Structs inside structs that are looked into, as deep as the kernel does.
+/// Depth to which nested structs are inspected; the same as in the kernel.
 const NESTING: u32 = 4;
 
 fn collect(btf: &Btf, ty: Type<'_>, base: u32, depth: u32, into: &mut Vec<Field>) {

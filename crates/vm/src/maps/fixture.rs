@@ -1,4 +1,4 @@
-//! What tests of maps begin with.
+//! Fixtures for tests of maps.
 
 use std::sync::Weak;
 
@@ -6,7 +6,7 @@ use spec::MapKind;
 
 use super::MapAttributes;
 
-/// A map of nothing yet: tests say what it is by overwriting fields.
+/// Attributes of an undefined map; tests overwrite fields.
 pub(super) fn facts() -> MapAttributes {
     MapAttributes {
         name: "test".to_owned(),

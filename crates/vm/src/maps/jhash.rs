@@ -20,7 +20,7 @@ pub(super) fn jhash(bytes: &[u8], seed: u32) -> u32 {
     state[2]
 }
 
-/// Adds up to twelve bytes; those that are missing count as zero.
+/// Adds up to twelve bytes; missing bytes count as zero.
 fn add(state: &mut [u32; 3], bytes: &[u8]) {
     let mut block = [0; BLOCK];
     block[..bytes.len()].copy_from_slice(bytes);
@@ -29,7 +29,7 @@ fn add(state: &mut [u32; 3], bytes: &[u8]) {
     }
 }
 
-/// Between blocks: each row is (target, source, turn, what gains the third).
+/// Mixing between blocks: each row is (target, source, rotation, word that gains the third).
 fn mix(state: &mut [u32; 3]) {
     const ROWS: [(usize, usize, u32, usize); 6] =
         [(0, 2, 4, 1), (1, 0, 6, 2), (2, 1, 8, 0), (0, 2, 16, 1), (1, 0, 19, 2), (2, 1, 4, 0)];
@@ -40,7 +40,7 @@ fn mix(state: &mut [u32; 3]) {
     }
 }
 
-/// Behind the last block: each row is (target, source, turn).
+/// Mixing after the last block: each row is (target, source, rotation).
 fn finish(state: &mut [u32; 3]) {
     const ROWS: [(usize, usize, u32); 7] =
         [(2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24)];

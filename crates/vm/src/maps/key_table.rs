@@ -1,8 +1,8 @@
 //! A hash table from keys of one size to words, for maps whose values are ids.
 //!
-//! Rule: looking up takes no lock. A place has a stamp that is odd while it changes; a reader
-//! that saw it change looks again. Writers take turns. Open addressing at most half full; a
-//! removed element leaves a mark that lookups pass over, until nothing follows it.
+//! Rule: lookups take no lock. Bit 0 of the stamp of a place is set while it changes; a reader that
+//! saw a change reads again. Writers take a lock. Open addressing, at most half full; a removed
+//! element leaves a mark that lookups skip until no element follows it.
 //!
 //! ```text
 //! | stamp and state (8) | word (8) | key, to a multiple of 8 |
@@ -20,10 +20,10 @@ pub(super) struct KeyTable {
     slab: Arc<Slab>,
     key_size: usize,
     stride: usize,
-    /// Places less one: they are a power of two.
+    /// Number of places minus one; the number is a power of two.
     mask: u32,
     max_entries: u32,
-    /// Elements that are there; holding it is the right to write.
+    /// Number of elements; its lock is the right to write.
     count: Mutex<u32>,
 }
 
@@ -52,7 +52,7 @@ impl KeyTable {
         None
     }
 
-    /// Sets a key's word; `flags` of an update decide whether it must or must not be there.
+    /// Sets a key's word; the `flags` of an update decide whether the key must or must not exist.
     pub fn insert(&self, key: &[u8], word: u64, flags: u64) -> Result<(), Errno> {
         let mut count = self.lock();
         if let Some((place, _)) = self.find(key) {
@@ -91,7 +91,7 @@ impl KeyTable {
         Ok(())
     }
 
-    /// The key behind `key` in order of places; the first for none, or for one that is not there.
+    /// The key after `key` in the order of places; the first key for `None` or an unknown key.
     pub fn next_key(&self, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let _writers_wait = self.lock();
         let from = key.and_then(|key| self.find(key)).map_or(0, |(place, _)| place + 1);
@@ -101,7 +101,7 @@ impl KeyTable {
         Ok(next)
     }
 
-    /// The word in a place, where one is.
+    /// The word in a place, if it is occupied.
     pub fn value_in(&self, place: u32) -> Option<u64> {
         let used = self.state(place) == USED;
         used.then(|| self.slab.word(self.offset(place) + WORD).load(Ordering::Acquire))
@@ -115,13 +115,13 @@ impl KeyTable {
         &self.slab
     }
 
-    /// The first `size` bytes of every word, for programs to read.
+    /// Layout of the first `size` bytes of every word, for programs to read.
     pub fn layout(&self, size: u32) -> Layout {
         let all = Layout::elements(self.places().into(), size.into(), self.stride as u64);
         Layout { start: WORD as u64, writable: false, ..all }
     }
 
-    /// A place, as seen between two looks at its stamp that found it still.
+    /// A place, read between two equal stamps.
     fn look(&self, place: u32, key: &[u8]) -> Seen {
         let offset = self.offset(place);
         loop {
@@ -170,7 +170,7 @@ impl KeyTable {
         place as usize * self.stride
     }
 
-    /// FNV-1a, folded: the same keys lie in the same places in every run.
+    /// FNV-1a, folded: keys have the same places in every run.
     fn start(&self, key: &[u8]) -> u32 {
         let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         let hash = key.iter().fold(0xcbf2_9ce4_8422_2325, step);
@@ -178,11 +178,11 @@ impl KeyTable {
     }
 
     fn lock(&self) -> MutexGuard<'_, u32> {
-        self.count.lock().expect("nobody panics while writing a table")
+        self.count.lock().expect("no thread panics while it writes a table")
     }
 }
 
-/// What a place holds for somebody who looks for a key.
+/// Content of a place, for the lookup of a key.
 enum Seen {
     Empty,
     Other,
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// A repeatable stream of small numbers.
+    /// A repeatable sequence of small numbers.
     fn numbers() -> impl Iterator<Item = u32> {
         let mut state = 0x2545_f491_u32;
         std::iter::repeat_with(move || {

@@ -1,7 +1,8 @@
-//! Arrays and hashes of maps: an element is another map's id, a program's lookup yields the map.
+//! Arrays and hashes of maps: an element is the id of another map; a program's lookup returns the
+//! map.
 //!
-//! Rule: every inner map is like the template that the outer one was made with. Programs get a
-//! map pointer; a worker that has not met the map yet does so then.
+//! Rule: every inner map matches the template of the outer map. Programs get a map pointer; a
+//! processor that does not have the map yet adds it then.
 
 use spec::MapKind;
 
@@ -114,13 +115,13 @@ impl Storage for HashOfMaps {
     }
 }
 
-/// What a program gets for an element: a map pointer, 0 when there is none.
+/// Map pointer for an element, 0 if it is empty.
 #[inline]
 fn pointer(id: u64) -> u64 {
     target::number(id as u32).map_or(0, |number| RegionId::MAPS.at(number.into()))
 }
 
-/// The id in a value, of a map that is there and like the template.
+/// The id in a value, of a map that exists and matches the template.
 fn inner_id(facts: &MapAttributes, template: &MapAttributes, value: &[u8]) -> Result<u64, Errno> {
     let id = index_of(value);
     let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
@@ -128,7 +129,7 @@ fn inner_id(facts: &MapAttributes, template: &MapAttributes, value: &[u8]) -> Re
     if is_like(template, map.facts()) { Ok(id.into()) } else { Err(Errno::EINVAL) }
 }
 
-/// Whether a map may stand where programs expect one like the template.
+/// Whether a map matches the template.
 fn is_like(template: &MapAttributes, map: &MapAttributes) -> bool {
     let counted =
         matches!(map.kind, MapKind::ARRAY | MapKind::XSKMAP) && map.flags & flag::INNER_MAP == 0;
@@ -140,8 +141,8 @@ fn is_like(template: &MapAttributes, map: &MapAttributes) -> bool {
         && (!counted || template.max_entries == map.max_entries)
 }
 
-/// What the template is; it must be a map that could be made, of a type whose likeness the
-/// kernel can tell.
+/// Attributes of the template; it must be a map that can be created, of a type that the kernel can
+/// compare.
 fn template(facts: &MapAttributes) -> Result<MapAttributes, Errno> {
     let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
     if template.kind.is_map_of_maps() {

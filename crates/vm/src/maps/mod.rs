@@ -1,12 +1,12 @@
-//! Maps with the kernel's semantics and error numbers, shared by all workers of a machine.
+//! Maps with the kernel's semantics and error numbers, shared by all processors of a machine.
 //!
-//! Rule: programs and user space see what they would see of the kernel's map of that type; each
+//! Rule: programs and user space see what they would see of the kernel's map of that type. Each
 //! type is one file that implements [`Storage`], one variant of [`Table`] and one line in
-//! [`Table::create`]. Nothing on a program's side allocates or goes through `dyn`.
-//! Two sides: a *program* works on one processor's value in place, by address; *user space*
-//! reads and writes copies, those of a per-CPU map for all processors together.
+//! [`Table::create`]. The program side does not allocate and uses no `dyn`. There are two sides: a
+//! *program* works on one processor's value in place, by address; *user space* reads and writes
+//! copies, for a per-CPU map of all processors together.
 
-/// Calls a method of whatever storage a table is.
+/// Calls a method of the storage in a table.
 macro_rules! each {
     ($table:expr, $storage:ident => $call:expr) => {
         match $table {
@@ -83,12 +83,12 @@ pub(crate) use refused::refusal;
 pub(crate) use ringbuf::{Next, Place, Ring};
 pub use user::MapError;
 
-/// What a map is, fixed at its creation.
+/// Attributes of a map, fixed at its creation.
 #[derive(Clone, Debug)]
 pub struct MapAttributes {
     pub name: String,
-    /// Place in the machine's list of maps. User space and the values of maps of maps call a
-    /// map by its id, which is this plus one.
+    /// Position in the machine's list of maps. User space and maps of maps refer to a map by its
+    /// id, which is this plus one.
     pub number: u32,
     pub kind: MapKind,
     pub key_size: u32,
@@ -99,9 +99,9 @@ pub struct MapAttributes {
     pub extra: u64,
     /// Processors of the machine.
     pub cpus: u32,
-    /// What only helpers may touch in a value.
+    /// Special fields of a value, which only helpers may access.
     pub fields: Fields,
-    /// What each value of a map of maps looks like.
+    /// Definition of the inner maps of a map of maps.
     pub inner: Option<Box<MapDef>>,
     /// The machine's maps, programs and interfaces, for values that refer to them.
     pub(crate) home: Weak<Directory>,
@@ -113,17 +113,17 @@ impl MapAttributes {
         u64::from(self.value_size).next_multiple_of(8)
     }
 
-    /// The address of an element's value, given its layout.
+    /// Address of an element's value in a layout.
     pub fn address(&self, layout: &Layout, element: u64) -> u64 {
         RegionId::values_of(self.number).at(layout.offset_of(element))
     }
 
-    /// How many values an element has: one for each processor where the map is per CPU.
+    /// Number of values of an element: one for each processor if the map is per CPU.
     pub fn copies(&self) -> u32 {
         if self.kind.is_per_cpu() { self.cpus } else { 1 }
     }
 
-    /// Bytes of an element's value as user space sees it, all processors together.
+    /// Bytes of an element's value in user space, for all processors together.
     pub fn user_value_size(&self) -> usize {
         if self.kind.is_per_cpu() {
             self.stride() as usize * self.cpus as usize
@@ -145,7 +145,7 @@ impl MapAttributes {
 
 /// Flags of map creation and of updates, as in `include/uapi/linux/bpf.h`.
 pub mod flag {
-    /// Creation: memory for elements is found when they are.
+    /// Creation: memory for elements is allocated on insertion.
     pub const NO_PREALLOC: u32 = 1 << 0;
     pub const NO_COMMON_LRU: u32 = 1 << 1;
     pub const NUMA_NODE: u32 = 1 << 2;
@@ -159,7 +159,7 @@ pub mod flag {
     pub const MMAPABLE: u32 = 1 << 10;
     pub const PRESERVE_ELEMS: u32 = 1 << 11;
     pub const INNER_MAP: u32 = 1 << 12;
-    /// Everything that keeps somebody from reading or writing.
+    /// All flags that restrict reading or writing.
     pub const ACCESS: u32 = RDONLY | WRONLY | RDONLY_PROG | WRONLY_PROG;
 
     /// Updates.
@@ -169,8 +169,8 @@ pub mod flag {
     pub const LOCK: u64 = 4;
 }
 
-/// What every type of map can be asked. The defaults are the kernel's answer for types that
-/// lack the operation.
+/// Operations of every map type. The defaults are the kernel's results for types that lack the
+/// operation.
 pub(crate) trait Storage {
     /// Program side: the address of `cpu`'s value, 0 when absent.
     fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
@@ -186,17 +186,17 @@ pub(crate) trait Storage {
         Err(Errno::ENOTSUPP)
     }
 
-    /// User side: the value, of all processors where it is per CPU.
+    /// User side: the value; of all processors if it is per CPU.
     fn read(&self, _: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOTSUPP)
     }
 
-    /// User side: sets the value, of all processors where it is per CPU.
+    /// User side: sets the value; of all processors if it is per CPU.
     fn write(&self, _: &MapAttributes, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::ENOTSUPP)
     }
 
-    /// User side: the key behind `key`, or the first.
+    /// User side: the key after `key`, or the first.
     fn next_key(&self, _: &MapAttributes, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOTSUPP)
     }
@@ -211,28 +211,28 @@ pub(crate) trait Storage {
         Err(Errno::ENOTSUPP)
     }
 
-    /// Program side: the element at the cursor, which moves on. See [`Map::walk`].
+    /// Program side: the element at the cursor, which advances. See [`Map::walk`].
     fn walk(&self, _: &MapAttributes, _cpu: u32, _: (&mut Cursor, &mut [u8])) -> Option<u64> {
         None
     }
 
-    /// Copies the key of the element that an address of a value lies in.
+    /// Copies the key of the element that contains an address.
     fn key_at(&self, _: &MapAttributes, _address: u64, _key: &mut [u8]) -> bool {
         false
     }
 
-    /// The values, where programs get addresses of them.
+    /// The values, if programs can address them.
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
         None
     }
 
-    /// Where the entry of a redirect map leads; `None` when absent.
+    /// Target of an entry of a redirect map; `None` when absent.
     fn target(&self, _: &MapAttributes, _key: u32) -> Option<Target> {
         None
     }
 
-    /// For broadcasts: the first entry at place `from` or behind it, and its place. Places are
-    /// in order of the keys; those of a devmap hash in another that is the same in every run.
+    /// For broadcasts: the first entry at place `from` or later, and its place. Places are in the
+    /// order of keys, except for a devmap hash, whose order is the same in every run.
     fn target_from(&self, _: &MapAttributes, _from: u32) -> Option<(u32, Target)> {
         None
     }
@@ -272,7 +272,7 @@ pub(crate) trait Storage {
     }
 }
 
-/// What a lookup answers for types whose elements programs may not look up. It is no address.
+/// Result of a lookup in a type whose elements programs may not look up. It is not an address.
 pub(crate) const UNSERVED: u64 = 1;
 
 /// Key, value and flags of an update.
@@ -283,16 +283,16 @@ pub(crate) struct Entry<'a> {
     pub flags: u64,
 }
 
-/// A place in a walk over a map; the default is its start.
+/// Position of a walk over a map; the default is its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     /// Index or bucket.
     place: u64,
-    /// The node that comes next in it, if that is known.
+    /// The next node in the bucket, if it is known.
     node: u32,
 }
 
-/// How many of `max_entries` elements a map has room for that finds memory as it goes.
+/// Number of elements, up to `max_entries`, for which a map without preallocation may use memory.
 fn limited(max_entries: u32, bytes: u64) -> u32 {
     let most = limits::LAZY_BYTES / bytes.max(1);
     u32::try_from(most).map_or(max_entries, |most| most.clamp(1, max_entries.max(1)))
@@ -350,7 +350,7 @@ impl Table {
     }
 }
 
-/// A live map.
+/// A map.
 #[derive(Debug)]
 pub struct Map {
     facts: MapAttributes,
@@ -359,10 +359,10 @@ pub struct Map {
 }
 
 impl Map {
-    /// An empty map; the error number is the one that the kernel's creation would give.
+    /// Creates an empty map; the error number is that of the kernel.
     ///
-    /// `home` is the directory that the map will be in: values that refer to programs, maps or
-    /// interfaces are looked up there.
+    /// `home` is the directory of the map, in which programs, maps and interfaces in values are
+    /// looked up.
     pub(crate) fn create(
         def: &MapDef,
         number: u32,
@@ -389,7 +389,7 @@ impl Map {
         Ok(Self { facts, table, frozen: AtomicBool::new(false) })
     }
 
-    /// Stands for a map that is not created, and says why.
+    /// A placeholder for a map that was not created, with the reason.
     pub(crate) fn absent(
         def: &MapDef,
         number: u32,
@@ -422,15 +422,17 @@ impl Map {
         }
     }
 
+    /// The attributes of the map.
     pub fn facts(&self) -> &MapAttributes {
         &self.facts
     }
 
-    /// From now on user space may only read.
+    /// Makes the map read-only for user space.
     pub fn freeze(&self) {
         self.frozen.store(true, Relaxed);
     }
 
+    /// Whether user space may only read.
     pub fn is_frozen(&self) -> bool {
         self.frozen.load(Relaxed)
     }
@@ -441,12 +443,12 @@ impl Map {
         each!(&self.table, storage => storage.lookup(&self.facts, cpu, key))
     }
 
-    /// Program side: a step of a walk over all elements. Copies the key into `key`, as long as
-    /// the map's keys, and answers with the address of `cpu`'s value; `None` behind the last.
+    /// Program side: a step of a walk over all elements. Copies the key into `key`, which has the
+    /// length of the map's keys, and returns the address of `cpu`'s value; `None` after the last.
     ///
-    /// The key is a copy because it is read-only for programs while values are not: the caller
-    /// lends its own memory. Deleting the element that was just answered is fine; elements that
-    /// come or go meanwhile may or may not be seen.
+    /// The key is a copy because programs may not write it: the caller lends its own memory. The
+    /// element just returned may be deleted; elements that are added or deleted meanwhile may or
+    /// may not be visited.
     pub(crate) fn walk(&self, cpu: u32, cursor: &mut Cursor, key: &mut [u8]) -> Option<u64> {
         each!(&self.table, storage => storage.walk(&self.facts, cpu, (cursor, key)))
     }
@@ -459,8 +461,8 @@ impl Map {
         PLAIN >> self.facts.kind.0 & 1 != 0
     }
 
-    /// Copies the key of the element whose value `address` lies in, and says where that value
-    /// starts. `None` for types whose values have no addresses.
+    /// Copies the key of the element whose value contains `address` and returns the address of that
+    /// value. `None` for types whose values have no addresses.
     pub(crate) fn key_at(&self, address: u64, key: &mut [u8]) -> Option<u64> {
         let (_, layout) = each!(&self.table, storage => storage.values())?;
         let known = each!(&self.table, storage => storage.key_at(&self.facts, address, key));
@@ -482,12 +484,12 @@ impl Map {
         each!(&self.table, storage => storage.delete(&self.facts, key))
     }
 
-    /// Where the entry of a redirect map leads.
+    /// Target of an entry of a redirect map.
     pub(crate) fn target(&self, key: u32) -> Option<Target> {
         each!(&self.table, storage => storage.target(&self.facts, key))
     }
 
-    /// The first entry of a redirect map at place `from` or behind it, and its place.
+    /// The first entry of a redirect map at place `from` or later, and its place.
     pub(crate) fn target_from(&self, from: u32) -> Option<(u32, Target)> {
         each!(&self.table, storage => storage.target_from(&self.facts, from))
     }
@@ -504,7 +506,7 @@ impl Map {
         each!(&self.table, storage => storage.peek(&self.facts, into))
     }
 
-    /// The region that a worker installs for this map's values.
+    /// The memory region of this map's values.
     pub(crate) fn values(&self) -> Option<(Arc<Slab>, Layout)> {
         let (slab, layout) = each!(&self.table, storage => storage.values())?;
         let (readable, writable) = (self.facts.program_reads(), self.facts.program_writes());
@@ -512,8 +514,8 @@ impl Map {
         Some((Arc::clone(slab), Layout { readable, writable, ..layout }))
     }
 
-    /// Whether a program of that kind may use this map; one that holds programs binds itself to
-    /// the first that does.
+    /// Whether a program of that kind may use this map. A map of programs binds itself to the first
+    /// kind.
     pub(crate) fn admit(&self, kind: ProgramKind) -> bool {
         each!(&self.table, storage => storage.admit(kind))
     }

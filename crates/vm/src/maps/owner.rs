@@ -1,8 +1,9 @@
-//! Which programs a map of programs takes: those like the first that was put in or used it.
+//! The kind of programs that a map of programs accepts: that of the first program that was inserted
+//! or used it.
 //!
-//! The kernel binds a program array, devmap or cpumap to the first program it meets, because the
-//! programs in it run in that one's place: same type, same `xdp.frags`, same sleepability, and in
-//! a program array the same attach type.
+//! The kernel binds a program array, devmap or cpumap to the first program, because programs in the
+//! map run in its place: same type, same `xdp.frags`, same sleepability, and in a program array the
+//! same attach type.
 
 use std::sync::OnceLock;
 
@@ -12,13 +13,13 @@ use spec::ProgramKind;
 pub(super) struct Owner(OnceLock<ProgramKind>);
 
 impl Owner {
-    /// Whether a program of that kind may be in the map, or use it. The first always may.
+    /// Whether a program of that kind may be in the map, or use it. The first is always accepted.
     pub fn admits(&self, kind: ProgramKind) -> bool {
         let owner = *self.0.get_or_init(|| kind);
         owner.program_type == kind.program_type && owner.flags & ALIKE == kind.flags & ALIKE
     }
 
-    /// As [`Owner::admits`], and of the same attach type.
+    /// Like [`Owner::admits`], and also of the same attach type.
     pub fn admits_same(&self, kind: ProgramKind) -> bool {
         self.admits(kind) && self.0.get().is_some_and(|owner| owner.attach_type == kind.attach_type)
     }

@@ -1,8 +1,8 @@
 //! Perf event arrays: for each processor a bounded buffer of records to user space.
 //!
 //! User space opens a processor's buffer by writing any value at its index, or all of them with
-//! [`Map::open_events`](super::Map::open_events). Rule: a buffer takes as much as the kernel's of
-//! that size would, headers included; a record without room is counted as lost, and so is told.
+//! [`Map::open_events`](super::Map::open_events). Rule: a buffer holds as much as the kernel's of
+//! that size, including headers; a record that does not fit is counted and reported as lost.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -13,21 +13,21 @@ use crate::errno::Errno;
 
 #[derive(Debug)]
 pub(crate) struct PerfEvents {
-    /// By processor; `None` until user space opens it.
+    /// Buffers by processor; `None` until user space opens one.
     buffers: Box<[Mutex<Option<Buffer>>]>,
 }
 
-/// One processor's records, as `length, bytes` one behind the other.
+/// Records of one processor, as a sequence of `length, bytes`.
 #[derive(Debug)]
 struct Buffer {
     bytes: VecDeque<u8>,
     capacity: usize,
-    /// What the kernel's buffer would hold now.
+    /// Bytes that the kernel's buffer would hold.
     used: usize,
     lost: Lost,
 }
 
-/// Records without room: those that the reader will be told of, and those since.
+/// Lost records: those to report to the reader, and later ones.
 #[derive(Debug, Default)]
 struct Lost {
     told: u64,
@@ -42,7 +42,7 @@ impl PerfEvents {
         Ok(Self { buffers: (0..count).map(|_| Mutex::new(None)).collect() })
     }
 
-    /// Opens a processor's buffer of that many bytes, which is empty then.
+    /// Opens an empty buffer of that many bytes for a processor.
     pub fn open(&self, cpu: u32, capacity: usize) -> Result<(), Errno> {
         let buffer = self.buffers.get(cpu as usize).ok_or(Errno::EBADF)?;
         *lock(buffer) = Some(Buffer::new(capacity));
@@ -65,7 +65,8 @@ impl PerfEvents {
         buffer.push(len, write)
     }
 
-    /// Takes all records and hands them out with their processor; answers how many were lost.
+    /// Takes all records and passes them to `each` with their processor; returns the number of lost
+    /// records.
     pub fn drain(&self, mut each: impl FnMut(u32, Vec<u8>)) -> u64 {
         let mut lost = 0;
         for (buffer, cpu) in self.buffers.iter().zip(0..) {
@@ -154,13 +155,13 @@ impl Storage for PerfEvents {
 }
 
 fn lock(buffer: &Mutex<Option<Buffer>>) -> MutexGuard<'_, Option<Buffer>> {
-    buffer.lock().expect("nobody panics while holding a buffer")
+    buffer.lock().expect("no thread panics while it holds a buffer")
 }
 
 /// Bytes of a buffer that is opened without a size: 64 pages.
 pub(super) const EVENT_BYTES: usize = 64 * 4096;
-/// What surrounds a record in the kernel's buffer: `perf_event_header`, and the raw length.
+/// Bytes around a record in the kernel's buffer: `perf_event_header`, and the raw length.
 const HEADER: usize = 8;
 const LENGTH: usize = 4;
-/// The record that tells of lost ones.
+/// Bytes of the record that reports lost ones.
 const LOST_RECORD: usize = 24;

@@ -1,4 +1,4 @@
-//! Program arrays: what tail calls jump to. A slot holds a program's id.
+//! Program arrays, the targets of tail calls. A slot holds a program id.
 
 use spec::ProgramKind;
 

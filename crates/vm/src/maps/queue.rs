@@ -1,6 +1,6 @@
 //! Queues and stacks: values without keys, taken from the oldest or the newest end.
 //!
-//! The values lie in a ring of `max_entries` places; both ends move under one lock.
+//! The values are in a ring of `max_entries` places; one lock protects both ends.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -17,7 +17,7 @@ pub(crate) struct Queue {
     newest_first: bool,
 }
 
-/// Which places are taken.
+/// The range of occupied places.
 #[derive(Debug, Default)]
 struct Ends {
     oldest: u32,
@@ -32,7 +32,7 @@ impl Queue {
         Ok(Self { slab, ends: Mutex::default(), newest_first })
     }
 
-    /// Copies the next value out, or zeroes where there is none.
+    /// Copies the next value to `into`, or zeros if the map is empty.
     fn copy(&self, facts: &MapAttributes, into: &mut [u8], remove: bool) -> Result<(), Errno> {
         let mut ends = self.lock();
         if ends.len == 0 {
@@ -51,7 +51,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ends> {
-        self.ends.lock().expect("nobody panics while moving an end")
+        self.ends.lock().expect("no thread panics while it moves an end")
     }
 }
 
@@ -86,7 +86,7 @@ impl Storage for Queue {
         self.copy(facts, &mut value, true).map(|()| value)
     }
 
-    /// `EXIST` makes room by dropping the oldest value, of a stack too.
+    /// `EXIST` drops the oldest value if the map is full, also for a stack.
     fn push(&self, facts: &MapAttributes, value: &[u8], flags: u64) -> Result<(), Errno> {
         if flags != flag::ANY && flags != flag::EXIST {
             return Err(Errno::EINVAL);
@@ -113,7 +113,7 @@ impl Storage for Queue {
     }
 }
 
-/// Where the value `step` places behind the oldest lies in the slab.
+/// Offset in the slab of the value `step` places after the oldest.
 fn place(facts: &MapAttributes, oldest: u32, step: u32) -> usize {
     let place = (u64::from(oldest) + u64::from(step)) % u64::from(facts.max_entries);
     (place * facts.stride()) as usize

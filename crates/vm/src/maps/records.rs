@@ -1,4 +1,4 @@
-//! What user space reads from maps that carry records: ring buffers and perf event arrays.
+//! The user side of maps that carry records: ring buffers and perf event arrays.
 
 use spec::MapKind;
 
@@ -6,27 +6,28 @@ use super::perf_event::EVENT_BYTES;
 use super::{Map, Ring};
 use crate::errno::Errno;
 
-/// What a program sent to user space.
+/// A record from a program to user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The processor that sent it, where the map keeps them apart.
+    /// The processor that sent it, for maps that separate processors.
     pub cpu: Option<u32>,
-    /// Exactly as long as the program said; the kernel's perf buffers add padding.
+    /// The bytes, with the exact length that the program gave; the kernel's perf buffers add
+    /// padding.
     pub bytes: Vec<u8>,
 }
 
-/// All that has come since the last look.
+/// The records since the last call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records {
-    /// In order, for a perf event array by processor.
+    /// The records in order; for a perf event array in order by processor.
     pub records: Vec<Record>,
-    /// How many did not fit.
+    /// Number of records that did not fit.
     pub lost: u64,
 }
 
 impl Map {
-    /// Takes what programs have sent: the finished records of a ring buffer, up to the first that
-    /// is not, or those of all processors of a perf event array.
+    /// Takes the records that programs have sent: the finished records of a ring buffer up to the
+    /// first unfinished one, or those of all processors of a perf event array.
     ///
     /// # Errors
     /// `EOPNOTSUPP` for maps without records.
@@ -41,8 +42,8 @@ impl Map {
         Ok(Records { records, lost: ring.take_refused() })
     }
 
-    /// Opens every processor's buffer of a perf event array: until then programs get `ENOENT`.
-    /// `bytes` of each, or the usual 64 pages.
+    /// Opens every processor's buffer of a perf event array, with `bytes` bytes, by default 64
+    /// pages. Without open buffers programs get `ENOENT`.
     ///
     /// # Errors
     /// `EOPNOTSUPP` for other types of maps.
@@ -56,15 +57,15 @@ impl Map {
     /// Sends a record to programs, through a user ring buffer.
     ///
     /// # Errors
-    /// `ENOSPC` when there is no room, `EOPNOTSUPP` for other types of maps.
+    /// `ENOSPC` when the ring is full, `EOPNOTSUPP` for other types of maps.
     pub fn send(&self, bytes: &[u8]) -> Result<(), Errno> {
         self.ring_of(MapKind::USER_RINGBUF)?.output(bytes).ok_or(Errno::ENOSPC)
     }
 
-    /// Whether a value may be in a bloom filter; `false` is sure.
+    /// Whether a value may be in a bloom filter; `false` is certain.
     ///
     /// # Errors
-    /// `EINVAL` for another length than the map's values have, `EOPNOTSUPP` for other types.
+    /// `EINVAL` for a length other than that of the map's values, `EOPNOTSUPP` for other types.
     pub fn holds(&self, value: &[u8]) -> Result<bool, Errno> {
         if self.facts().kind != MapKind::BLOOM_FILTER {
             return Err(Errno::EOPNOTSUPP);

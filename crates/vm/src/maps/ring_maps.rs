@@ -1,6 +1,7 @@
-//! Ring buffer maps: records from programs to user space, or the other way (`user_ringbuf`).
+//! Ring buffer maps: records from programs to user space, or in the reverse direction
+//! (`user_ringbuf`).
 //!
-//! They have no elements: operations on elements are refused as for every type that lacks them.
+//! They have no elements: operations on elements are refused, as for every type that lacks them.
 
 use super::ringbuf::Ring;
 use super::{MapAttributes, Storage};

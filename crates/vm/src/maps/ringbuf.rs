@@ -1,13 +1,13 @@
-//! The ring of records that ring buffers of both directions are made of.
+//! The ring of records of ring buffers in both directions.
 //!
 //! ```text
 //! | length and flags (4), page (4) | data, to a multiple of 8 |   at position modulo size
 //! ```
 //!
-//! Rule: positions only grow; a record is read in order and only when its busy bit is gone. The
-//! kernel maps the ring twice in a row, so that a record that wraps is in one piece; here it runs
-//! on into a second half, which is copied from the ring's start and back, so that what a program
-//! did not write shows the same old bytes.
+//! Rule: positions only grow; records are read in order and only when the busy bit is clear. The
+//! kernel maps the ring twice in succession, so that a record that wraps is contiguous; here it
+//! continues into a second half, which is copied from and to the ring's start, so that bytes that a
+//! program did not write have the same old values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,27 +22,27 @@ use crate::memory::Slab;
 pub(crate) struct Ring {
     slab: Arc<Slab>,
     size: u64,
-    /// Bytes that are never used: a program's producer leaves one, user space none.
+    /// Bytes that are never used: the producer of programs leaves one, that of user space none.
     spare: u64,
     producer: AtomicU64,
     consumer: AtomicU64,
-    /// Records that found no room.
+    /// Number of records that did not fit.
     refused: AtomicU64,
     writer: Mutex<()>,
     reader: Mutex<()>,
 }
 
-/// What is at the consumer's position.
+/// State at the consumer's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Nothing,
-    /// Not finished, or not one that fits: nothing behind it can be read.
+    /// An unfinished or invalid record: nothing after it can be read.
     Stuck(Errno),
     Discarded(u64),
     Record(Place),
 }
 
-/// A record's bytes: where they start in the slab, how many, and the position behind them.
+/// Bytes of a record: start in the slab, length, and the position after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub start: u64,
@@ -70,8 +70,8 @@ impl Ring {
         })
     }
 
-    /// Room for a record of `len` bytes, busy until it is finished; `None`, counted, when there
-    /// is none.
+    /// Reserves a record of `len` bytes, busy until it is finished; `None`, counted, when the ring
+    /// is full.
     pub fn reserve(&self, len: u64) -> Option<Place> {
         let reserved = self.try_reserve(len);
         if reserved.is_none() {
@@ -97,7 +97,7 @@ impl Ring {
         Some(Place { start: self.offset(position) + HEADER, len: len as u32, end })
     }
 
-    /// Hands a reserved record to the reader, or makes it one to skip.
+    /// Finishes a reserved record: the reader gets it, or skips it if it is discarded.
     pub fn finish(&self, place: &Place, discard: bool) {
         self.copy_wrapped(place.start - HEADER, place.len.into(), Towards::Ring);
         let header = self.slab.word((place.start - HEADER) as usize);
@@ -106,7 +106,7 @@ impl Ring {
         header.store(u64::from(place.len | flags) | page, Ordering::Release);
     }
 
-    /// Copies a whole record in.
+    /// Writes a whole record.
     pub fn output(&self, bytes: &[u8]) -> Option<()> {
         let place = self.reserve(bytes.len() as u64)?;
         self.slab.write(place.start as usize, bytes);
@@ -114,7 +114,8 @@ impl Ring {
         Some(())
     }
 
-    /// What the consumer finds next. Only one may ask at a time: see [`Ring::reader`].
+    /// The next state for the consumer. Only one consumer may call it at a time: see
+    /// [`Ring::reader`].
     pub fn next(&self) -> Next {
         let position = self.consumer.load(Ordering::Acquire);
         let producer = self.producer.load(Ordering::Acquire);
@@ -133,17 +134,17 @@ impl Ring {
         }
     }
 
-    /// Gives the room before `end` back.
+    /// Releases the space before `end`.
     pub fn consume(&self, end: u64) {
         self.consumer.store(end, Ordering::Release);
     }
 
-    /// The right to read; `None` while somebody else has it.
+    /// The right to read; `None` while another thread has it.
     pub fn reader(&self) -> Option<MutexGuard<'_, ()>> {
         self.reader.try_lock().ok()
     }
 
-    /// Hands every finished record to `each` and gives its room back.
+    /// Passes every finished record to `each` and releases its space.
     pub fn drain(&self, mut each: impl FnMut(Vec<u8>)) {
         let _turn = lock(&self.reader);
         loop {
@@ -160,7 +161,7 @@ impl Ring {
         }
     }
 
-    /// How many records found no room since this was last asked.
+    /// Number of records that did not fit since the last call.
     pub fn take_refused(&self) -> u64 {
         self.refused.swap(0, Ordering::Relaxed)
     }
@@ -195,7 +196,7 @@ impl Ring {
         position & (self.size - 1)
     }
 
-    /// Copies the part of a record that is behind the ring's end from the ring's start, or there.
+    /// Copies the part of a record past the ring's end from or to the ring's start.
     fn copy_wrapped(&self, position: u64, len: u64, towards: Towards) {
         let end = self.offset(position) + room(len);
         let mut chunk = [0; 64];
@@ -210,7 +211,8 @@ impl Ring {
         }
     }
 
-    /// What the kernel keeps beside the length: pages from its own start to the header's.
+    /// The field beside the length in the kernel's header: pages from the start of its structure to
+    /// the header.
     fn page(&self, position: u64) -> u64 {
         self.offset(position) / PAGE + PAGES_BEFORE
     }
@@ -275,7 +277,7 @@ mod tests {
     #[test]
     fn a_full_ring_refuses_and_counts() {
         let ring = ring(4096);
-        // One byte short of all is the most: with the header and rounding, 4080.
+        // The maximum is one byte less than the ring: with the header and rounding, 4080.
         assert_eq!(ring.reserve(4096 - 8), None, "the whole ring");
         assert!(ring.output(&[7; 4080]).is_some());
         assert_eq!(ring.output(&[]), None);

@@ -1,12 +1,12 @@
-//! Reading a whole map: element by element, without a list of keys.
+//! Reads a whole map: element by element, without a list of keys.
 //!
-//! Rule: what is passed on is what user space would read; elements of arrays that are zero are
-//! left out, because arrays may have tens of millions that nothing has ever written.
+//! Rule: it passes what user space would read; array elements that are zero are omitted, because
+//! arrays may have tens of millions that were never written.
 
 use super::{Map, Storage as _, Table};
 use crate::errno::Errno;
 
-/// What a scan calls.
+/// Callbacks of a scan.
 pub(crate) struct Scan<'a> {
     /// Returns `false` to end the scan.
     pub proceed: &'a mut dyn FnMut() -> bool,
@@ -15,11 +15,11 @@ pub(crate) struct Scan<'a> {
 }
 
 impl Map {
-    /// Passes every element to `each`, of arrays those that are not zero. `proceed` is asked now
-    /// and then, and ends the scan by returning `false`. Returns whether all elements were passed.
+    /// Passes every element to `each`; of arrays only those that are not zero. Calls `proceed` at
+    /// intervals and stops when it returns `false`. Returns whether all elements were passed.
     ///
     /// # Errors
-    /// The error number of the map's lookup, where user space cannot read it.
+    /// The error number of the map's lookup, if user space cannot read the map.
     pub fn scan(
         &self,
         proceed: &mut dyn FnMut() -> bool,
@@ -33,7 +33,8 @@ impl Map {
         }
     }
 
-    /// At most `max_entries` elements: where others change the map meanwhile, one may come twice.
+    /// Passes at most `max_entries` elements: if other threads change the map meanwhile, an element
+    /// may be passed twice.
     fn scan_keys(&self, scan: &mut Scan<'_>) -> Result<bool, Errno> {
         let mut last: Option<Vec<u8>> = None;
         for count in 0..self.facts().max_entries {

@@ -4,21 +4,21 @@ use super::{MapAttributes, flag};
 use crate::errno::Errno;
 
 impl MapAttributes {
-    /// `EINVAL` unless key and value have sizes that the type takes, there is room for an
-    /// element, and no flag but the `allowed` ones is set.
+    /// `EINVAL` unless key and value have sizes that the type accepts, there is at least one
+    /// element, and only `allowed` flags are set.
     pub(super) fn check_shape(&self, key: u32, values: &[u32], allowed: u32) -> Result<(), Errno> {
         let sizes = self.key_size == key && values.contains(&self.value_size);
         let refused = !sizes || self.max_entries == 0 || self.flags & !allowed != 0;
         if refused { Err(Errno::EINVAL) } else { self.check_access() }
     }
 
-    /// As [`MapAttributes::check_shape`] for types without keys whose values have any size.
+    /// Like [`MapAttributes::check_shape`], for types without keys whose values have any size.
     pub(super) fn check_keyless(&self, allowed: u32) -> Result<(), Errno> {
         self.check_shape(0, &[self.value_size.max(1)], allowed)?;
         if self.value_size > LARGEST_VALUE { Err(Errno::E2BIG) } else { Ok(()) }
     }
 
-    /// Nobody can be kept from both reading and writing.
+    /// `EINVAL` if a side may neither read nor write.
     pub(super) fn check_access(&self) -> Result<(), Errno> {
         let both = |pair: u32| self.flags & pair == pair;
         let refused =
@@ -27,5 +27,5 @@ impl MapAttributes {
     }
 }
 
-/// The kernel's `KMALLOC_MAX_SIZE`: longer values cannot be copied in and out.
+/// The kernel's `KMALLOC_MAX_SIZE`: longer values cannot be copied.
 pub(super) const LARGEST_VALUE: u32 = 4 << 20;

@@ -1,7 +1,7 @@
-//! A numbered row of words: what arrays of programs, maps and targets keep for each index.
+//! An array of words: the elements of maps of programs, maps and targets.
 //!
-//! Rule: a slot is one atomic word, so that a reader sees the old element or the new one whole.
-//! Zero is an empty slot. The element of index i is the slab's word i.
+//! Rule: a slot is one atomic word, so that a reader sees either the old or the new element. Zero
+//! is an empty slot. The element of index i is word i of the slab.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,12 +27,12 @@ impl Slots {
         self.at(index).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// Puts a word in place and answers what was there; `None` when `index` is outside.
+    /// Replaces a word and returns the previous one; `None` when `index` is outside.
     pub fn swap(&self, index: u32, word: u64) -> Option<u64> {
         self.at(index).map(|place| place.swap(word, Ordering::AcqRel))
     }
 
-    /// The value of a key that holds a word in its first bytes, as user space reads it.
+    /// The value of a key, the first bytes of its word, as user space reads it.
     pub fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         match self.load(index_of(key)) {
             0 => Err(Errno::ENOENT),
@@ -44,7 +44,7 @@ impl Slots {
         self.count
     }
 
-    /// The words themselves, for programs to read.
+    /// The slab of the words, for programs to read.
     pub fn slab(&self) -> &Arc<Slab> {
         &self.words
     }
@@ -55,13 +55,13 @@ impl Slots {
     }
 }
 
-/// A key of four bytes as the index that it is. Callers know the key's size.
+/// The index in a key of four bytes. Callers have checked the key's size.
 #[inline]
 pub(super) fn index_of(key: &[u8]) -> u32 {
     key.try_into().map_or(u32::MAX, u32::from_ne_bytes)
 }
 
-/// The index that an update of an array of targets is for: all are always there.
+/// The index of an update of an array of targets: all indexes exist.
 pub(super) fn index_to_write(facts: &MapAttributes, at: &Entry<'_>) -> Result<u32, Errno> {
     let index = index_of(at.key);
     match at.flags {
@@ -72,7 +72,7 @@ pub(super) fn index_to_write(facts: &MapAttributes, at: &Entry<'_>) -> Result<u3
     }
 }
 
-/// The index behind `key`, as the kernel's arrays count: an absent or unknown one starts anew.
+/// The index after `key`, as the kernel's arrays count: an absent or unknown one starts at 0.
 pub(super) fn next_index(facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
     let next = match key.map(index_of) {
         Some(index) if index < facts.max_entries => index + 1,
@@ -81,7 +81,7 @@ pub(super) fn next_index(facts: &MapAttributes, key: Option<&[u8]>) -> Result<Ve
     if next < facts.max_entries { Ok(next.to_ne_bytes().to_vec()) } else { Err(Errno::ENOENT) }
 }
 
-/// Two halves as one word; the low one comes first in memory.
+/// Combines two halves into a word; the low one is first in memory.
 pub(super) fn word(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }

@@ -1,4 +1,4 @@
-//! What redirect maps and program arrays hold, by the words of their slots.
+//! Contents of redirect maps and program arrays, by the words of their slots.
 
 use super::{Map, Storage as _, Table};
 use crate::redirect::Target;
@@ -11,13 +11,13 @@ impl Map {
     }
 }
 
-/// The number that an id in a value stands for.
+/// The number of an id in a value.
 #[inline]
 pub(super) fn number(id: u32) -> Option<u32> {
     id.checked_sub(1)
 }
 
-/// The first place at `from` or behind it, of `places`, that has a target.
+/// The first of `places` at `from` or later that has a target.
 pub(super) fn first(
     from: u32,
     places: u32,

@@ -1,7 +1,7 @@
-//! The user-space side of a map: what `bpf(2)`'s element commands do, as methods.
+//! The user side of a map: the element commands of `bpf(2)` as methods.
 //!
-//! Sizes are checked here, once for all types; a frozen or write-only map refuses as the kernel
-//! does (`EPERM`).
+//! Sizes are checked here, once for all types; a frozen or write-only map returns `EPERM`, as in
+//! the kernel.
 
 use spec::Expect;
 
@@ -18,7 +18,7 @@ pub struct MapError {
 }
 
 impl Map {
-    /// `BPF_MAP_LOOKUP_ELEM`: the value, of all processors where it is per CPU.
+    /// `BPF_MAP_LOOKUP_ELEM`: the value; of all processors if it is per CPU.
     pub fn read(&self, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.read_with(key, flag::ANY)
     }
@@ -33,7 +33,7 @@ impl Map {
         each!(self.table(), storage => storage.read(self.facts(), key))
     }
 
-    /// `BPF_MAP_UPDATE_ELEM`.
+    /// `BPF_MAP_UPDATE_ELEM`: sets a value; `flags` are those of `bpf(2)`.
     pub fn write(&self, key: &[u8], value: &[u8], flags: u64) -> Result<(), Errno> {
         self.check_key(key)?;
         self.check_lock(true, flags, Self::check_writable)?;
@@ -51,14 +51,14 @@ impl Map {
         each!(self.table(), storage => storage.take(self.facts(), key, flags))
     }
 
-    /// `BPF_MAP_DELETE_ELEM`.
+    /// `BPF_MAP_DELETE_ELEM`: deletes an element.
     pub fn remove(&self, key: &[u8]) -> Result<(), Errno> {
         self.check_key(key)?;
         self.check_writable()?;
         self.delete(key)
     }
 
-    /// `BPF_MAP_GET_NEXT_KEY`: the key behind `key`, or the first; `ENOENT` behind the last.
+    /// `BPF_MAP_GET_NEXT_KEY`: the key after `key`, or the first; `ENOENT` after the last.
     pub fn next_key(&self, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         self.check_readable()?;
         if let Some(key) = key {
@@ -71,7 +71,7 @@ impl Map {
         if key.len() == self.facts().key_size as usize { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    /// The kernel's order: flags that it does not know, the right to do it, a lock that is there.
+    /// Checks in the kernel's order: unknown flags, permission, existence of a lock.
     fn check_lock(
         &self,
         known: bool,
@@ -136,7 +136,7 @@ impl spec::Map for Map {
         }
     }
 
-    /// At most about `max_entries` keys: where others change the map meanwhile, keys may come
+    /// At most about `max_entries` keys: if other threads change the map meanwhile, keys may occur
     /// twice.
     fn keys(&self) -> Result<Vec<Vec<u8>>, MapError> {
         let most = self.facts().max_entries as usize;

@@ -1,7 +1,7 @@
-//! The values of a map's elements in memory, one for each processor where the map is per CPU.
+//! The values of a map's elements in memory, one for each processor if the map is per CPU.
 //!
-//! Rule: a processor's values lie together, so that processors do not share cache lines; a copy
-//! in or out leaves the special fields alone.
+//! Rule: a processor's values are contiguous, so that processors do not share cache lines; copies
+//! do not affect the special fields.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::memory::{Layout, Slab, offset};
 pub(crate) struct Values {
     slab: Arc<Slab>,
     layout: Layout,
-    /// Elements of one processor.
+    /// Number of elements of one processor.
     each: u64,
     copies: u32,
 }
 
 impl Values {
-    /// Values of `each` elements with nothing else between them.
+    /// Values of `each` elements in a slab of their own.
     pub fn create(facts: &MapAttributes, each: u64) -> Result<Self, Errno> {
         let copies = facts.copies();
         let bytes = (each * u64::from(copies)).checked_mul(facts.stride());
@@ -29,7 +29,7 @@ impl Values {
         Self::inside(facts, slab, each, (0, facts.stride()))
     }
 
-    /// Values that lie in a slab with something else: the first at `start`, `stride` apart.
+    /// Values in a slab that holds other data: the first at `start`, `stride` apart.
     pub fn inside(
         facts: &MapAttributes,
         slab: Arc<Slab>,
@@ -96,14 +96,14 @@ impl Values {
         Ok(())
     }
 
-    /// The special fields of a new element hold nothing.
+    /// Initializes the special fields of a new element.
     pub fn init_fields(&self, facts: &MapAttributes, element: u64) {
         for cpu in self.processors(facts, None) {
             facts.fields.init(&self.slab, self.place(self.own(element, cpu)));
         }
     }
 
-    /// What the special fields own is left to the directory, in one processor's value or in all.
+    /// Leaves what the special fields own to the directory, in one processor's value or in all.
     pub fn free_fields(&self, facts: &MapAttributes, element: u64, cpu: Option<u32>) {
         for cpu in self.processors(facts, cpu) {
             let place = self.place(self.own(element, cpu));
@@ -115,8 +115,8 @@ impl Values {
         }
     }
 
-    /// User side: the value, of all processors where it is per CPU. With `BPF_F_LOCK` under the
-    /// value's spin lock.
+    /// User side: the value; of all processors if it is per CPU. With `BPF_F_LOCK` it is read under
+    /// the value's spin lock.
     pub fn read(&self, facts: &MapAttributes, element: u64, flags: u64) -> Result<Vec<u8>, Errno> {
         let mut value = vec![0; facts.user_value_size()];
         let step = value.len() / self.copies as usize;
@@ -132,8 +132,8 @@ impl Values {
         Ok(value)
     }
 
-    /// Adds to `used` those of the `elements` that are not zero, on any processor. Only for values
-    /// with nothing else between them.
+    /// Adds to `used` those `elements` that are not zero on some processor. Only for values in a
+    /// slab of their own.
     pub fn used(&self, elements: std::ops::Range<u64>, used: &mut BTreeSet<u64>) {
         for cpu in 0..self.copies {
             let (first, end) = (self.own(elements.start, cpu), self.own(elements.end, cpu));
@@ -146,12 +146,12 @@ impl Values {
         }
     }
 
-    /// Elements whose values take about that many bytes, at least one.
+    /// Number of elements whose values take about `bytes` bytes, at least one.
     pub fn elements_in(&self, bytes: u64) -> u64 {
         (bytes / (self.layout.stride * u64::from(self.copies))).max(1)
     }
 
-    /// The element that an address lies in.
+    /// The element that contains an address.
     pub fn element_at(&self, address: u64) -> Option<u64> {
         let element = offset(address) >> self.layout.shift;
         (element < self.layout.elements).then_some(element % self.each)
@@ -161,7 +161,7 @@ impl Values {
         (&self.slab, self.layout)
     }
 
-    /// Whose special fields there are to visit.
+    /// The processors whose special fields to visit.
     fn processors(&self, facts: &MapAttributes, cpu: Option<u32>) -> std::ops::Range<u32> {
         match cpu {
             _ if facts.fields.is_empty() => 0..0,

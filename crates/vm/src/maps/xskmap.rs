@@ -1,7 +1,7 @@
-//! Xskmaps: AF_XDP sockets to redirect to. Here any number names a socket: its output stream.
+//! Xskmaps: AF_XDP sockets to redirect to. Every number names a socket: its output stream.
 //!
-//! A program that looks an element up may read the socket's queue: it is the key, as sockets are
-//! put into the map by the queue that they are bound to.
+//! A program that looks up an element may read the socket's queue, which is the key: sockets are
+//! inserted under the queue to which they are bound.
 //!
 //! ```text
 //! | queue (4), unused (4) | stream in the low half, 1 in the high half (8) |
@@ -21,7 +21,7 @@ pub(crate) struct Xskmap {
     slab: Arc<Slab>,
     layout: Layout,
     count: u32,
-    /// The right to write.
+    /// Lock of the writers.
     writer: Mutex<()>,
 }
 
@@ -58,7 +58,7 @@ impl Storage for Xskmap {
     }
 
     fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
-        let _turn = self.writer.lock().expect("nobody panics while writing a map");
+        let _turn = self.writer.lock().expect("no thread panics while it writes a map");
         let socket = self.socket(index_of(key)).ok_or(Errno::EINVAL)?;
         socket.store(0, Ordering::Release);
         Ok(())
@@ -74,7 +74,7 @@ impl Storage for Xskmap {
         }
         let index = index_of(at.key);
         let socket = self.socket(index).ok_or(Errno::E2BIG)?;
-        let _turn = self.writer.lock().expect("nobody panics while writing a map");
+        let _turn = self.writer.lock().expect("no thread panics while it writes a map");
         let (old, new) = (socket.load(Ordering::Acquire), slots::word(index_of(at.value), 1));
         match at.flags {
             _ if old == new => return Ok(()),

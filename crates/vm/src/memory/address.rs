@@ -1,39 +1,38 @@
-//! Addresses as programs see them: a region's number in the high bits, an offset in the low 40.
+//! Addresses as programs see them: a region number in the high bits, an offset in the low 40.
 //!
-//! They are no addresses of the host, so that a run repeats to the bit, a wild pointer can only
-//! miss, and the region says in words what was hit. Offsets of regions with elements (map
-//! values, stack frames) leave a gap behind each element, which catches running over its end.
+//! They are not addresses of the host, so a run repeats exactly, an invalid pointer hits no memory,
+//! and the region describes what was accessed. Regions with elements (map values, stack frames)
+//! have a gap in their offsets after each element, which detects an access past its end.
 
-/// Bits of an address below the region's number.
+/// Bits of an address below the region number.
 pub const OFFSET_BITS: u32 = 40;
 pub const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
-/// Which region an address lies in.
+/// Number of the region that contains an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionId(pub u32);
 
 impl RegionId {
-    /// Null and small numbers: nothing is ever there.
+    /// Null and small numbers: no memory.
     pub const NULL: Self = Self(0);
-    /// `struct xdp_md`: reading it is translated, see `worker::context`.
+    /// `struct xdp_md`: reads are translated, see `processor::context`.
     pub const CONTEXT: Self = Self(1);
-    /// Plain memory handed to a program that is no packet program.
+    /// Input of a program that takes no packet.
     pub const INPUT: Self = Self(2);
     pub const STACK: Self = Self(3);
-    /// Map pointers: the offset is the map's number. Nothing to read.
+    /// Map pointers: the offset is the map's number. Not readable.
     pub const MAPS: Self = Self(4);
-    /// Addresses of BPF functions: the offset is the function's slot. Nothing to read.
+    /// Addresses of BPF functions: the offset is the function's slot. Not readable.
     pub const FUNCTIONS: Self = Self(5);
-    /// What helpers lend to a program in the kernel's place: sockets, dynptr slices, allocated
-    /// objects.
+    /// Objects that helpers lend to a program: sockets, dynptr slices, allocated objects.
     pub const OBJECTS: Self = Self(6);
-    /// First of the packet's numbers. Moving the packet's ends takes the next one, so that a
-    /// pointer from before is known to be stale.
+    /// First number of the packet. Moving the packet's ends takes the next one, by which a stale
+    /// pointer is recognized.
     pub const PACKET: Self = Self(16);
     pub const PACKETS: u32 = 16;
     /// First of the windows onto ring buffer records that a program is writing.
     const RECORDS: Self = Self(32);
-    /// Records that a program may write at once.
+    /// Records that a program may have open at the same time.
     pub const RECORDS_AT_ONCE: u32 = 32;
     /// The values of map number n are in region `VALUES + n`.
     pub const VALUES: Self = Self(64);
@@ -46,7 +45,8 @@ impl RegionId {
         Self(Self::VALUES.0 + map)
     }
 
-    /// Lent or allocated objects: all numbers from [`Self::OBJECTS`] to the packet's.
+    /// Whether this is a region of lent or allocated objects: from [`Self::OBJECTS`] up to the
+    /// packet's.
     pub const fn is_object(self) -> bool {
         self.0 >= Self::OBJECTS.0 && self.0 < Self::PACKET.0
     }
@@ -55,7 +55,7 @@ impl RegionId {
         Self(Self::RECORDS.0 + window)
     }
 
-    /// Which window onto a record this is.
+    /// Number of the window onto a record; `None` for other regions.
     pub fn as_record(self) -> Option<u32> {
         self.0.checked_sub(Self::RECORDS.0).filter(|window| *window < Self::RECORDS_AT_ONCE)
     }
@@ -74,5 +74,5 @@ pub const fn offset(address: u64) -> u64 {
     address & OFFSET_MASK
 }
 
-/// What a register holds that nobody has set, or that a call has used up: no region is there.
+/// Value of a register that is not set, or was unset by a call: its region does not exist.
 pub const POISON: u64 = 0xdead_dead_dead_dead;

@@ -1,10 +1,10 @@
-//! Why an access was refused, in words. Slow on purpose: only a failed run comes here.
+//! Explanations of refused accesses. They need not be fast: only a failed run creates one.
 
 use super::address::offset;
 use super::{Memory, POISON, RegionId};
 
 impl Memory {
-    /// What is wrong with touching `len` bytes at `address`.
+    /// Why an access to `len` bytes at `address` is refused.
     pub fn explain(&self, address: u64, len: usize, write: bool) -> String {
         let id = RegionId::of(address);
         let place = self.describe(address);
@@ -15,7 +15,7 @@ impl Memory {
                 "the register was never set, or a call has used it up".to_owned()
             }
             RegionId::MAPS => format!("{place}: a map has no bytes of its own to touch"),
-            RegionId::FUNCTIONS => format!("{place}: code is no data"),
+            RegionId::FUNCTIONS => format!("{place}: code is not readable"),
             RegionId::CONTEXT if write => format!("{place}: the context is read-only"),
             RegionId::CONTEXT => format!("{place}: no field of {len} bytes starts there"),
             id if id.as_record().is_some() && self.layout(id).is_none_or(|l| l.elements == 0) => {
@@ -29,7 +29,7 @@ impl Memory {
         }
     }
 
-    /// Where an address points, such as `stack frame 0, offset -8`.
+    /// Describes an address, such as `stack frame 0, offset -8`.
     pub fn describe(&self, address: u64) -> String {
         let id = RegionId::of(address);
         let (element, inner) = self.position(address);
@@ -90,7 +90,7 @@ impl Memory {
     }
 }
 
-/// Whether an address was made from a register that nobody had set.
+/// Whether an address was computed from a register that was not set.
 fn is_poison(address: u64) -> bool {
     RegionId::of(address) == RegionId::of(POISON)
 }

@@ -1,12 +1,11 @@
-//! What one worker can address: a table of regions, and checked access through it.
+//! The memory that one processor can address: a table of regions, and checked access to them.
 //!
 //! Rule: every access of a program or helper goes through [`Memory::short`] or
-//! [`Memory::translate`], which yield a raw place only after region, element, bounds and right
-//! to write are checked. A refused access is a [`Refused`], explained in words by
-//! [`Memory::explain`]: the fast path carries none.
-//! Regions that only this worker sees (stack, packet, input) can be borrowed as slices; shared
-//! ones (map values) are copied in and out.
-#![allow(unsafe_code, reason = "the memory room: raw places behind checked offsets")]
+//! [`Memory::translate`], which return a raw pointer only after they checked region, element,
+//! bounds and write permission. A refused access is a [`Refused`] without data, to keep the fast
+//! path small; [`Memory::explain`] describes it. Regions of one processor alone (stack, packet,
+//! input) can be borrowed as slices; shared ones (map values) are copied.
+#![allow(unsafe_code, reason = "pointers into slabs, at checked offsets")]
 
 mod address;
 mod explain;
@@ -23,22 +22,22 @@ pub use region::Layout;
 use region::Region;
 pub use slab::Slab;
 
-/// The access was not allowed; [`Memory::explain`] says why.
+/// The access is not permitted; [`Memory::explain`] gives the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// The address space of one worker.
+/// The address space of one processor.
 #[derive(Debug)]
 pub struct Memory {
     regions: Vec<Region>,
-    /// What keeps each region's bytes alive, by region number.
+    /// Owner of each region's bytes, by region number.
     slabs: Vec<Option<Arc<Slab>>>,
     layouts: Vec<Option<Layout>>,
     packet: RegionId,
 }
 
 // SAFETY: the raw places lie in slabs that `slabs` keeps alive; slabs are shared between
-// threads only where the layout says so, and are then accessed atomically.
+// threads only if the layout is shared, and are then accessed atomically.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -53,8 +52,8 @@ impl Memory {
         memory
     }
 
-    /// Puts a region in place. For a private one (`shared` false) this memory must be the only
-    /// holder of the slab.
+    /// Installs a region. For a private one (`shared` false) this memory must be the only holder of
+    /// the slab.
     ///
     /// # Panics
     /// When the slab does not hold the layout, or a private slab has other holders.
@@ -68,7 +67,8 @@ impl Memory {
         self.layouts[place] = Some(layout);
     }
 
-    /// Makes a region, or part of one, vanish or change; its slab stays.
+    /// Changes the layout of a region, or removes it with a layout without elements; its slab
+    /// remains.
     ///
     /// # Panics
     /// When the slab does not hold the layout, or a shared region would become private.
@@ -76,7 +76,7 @@ impl Memory {
         let place = id.0 as usize;
         let slab = self.slabs[place].as_ref().expect("a region is installed before it changes");
         let was_shared = self.layouts[place].is_some_and(|before| before.shared);
-        assert!(layout.shared || !was_shared, "a shared region stays shared");
+        assert!(layout.shared || !was_shared, "a shared region remains shared");
         self.regions[place] = Region::new(id, slab, layout);
         self.layouts[place] = Some(layout);
     }
@@ -91,14 +91,14 @@ impl Memory {
 
     // ---- the packet -----------------------------------------------------------------------
 
-    /// Takes over the packet's buffer.
+    /// Installs the packet's buffer.
     pub fn install_packet(&mut self, buffer: Slab) {
         self.packet = RegionId::PACKET;
         self.install(RegionId::PACKET, Arc::new(buffer), Layout::flat(0));
     }
 
-    /// A new run: the packet is what is between `low` and `low + size` of its buffer, under its
-    /// first number.
+    /// Starts a run: the packet is the range of `size` bytes from `low` in its buffer, under the
+    /// packet's first region number.
     pub fn start_packet(&mut self, low: u64, size: u64) {
         if self.packet != RegionId::PACKET {
             self.hand_on(RegionId::PACKET);
@@ -106,7 +106,7 @@ impl Memory {
         self.shape_packet(low, size);
     }
 
-    /// The packet's ends moved: pointers to it from before are stale.
+    /// Moves the packet's ends: older pointers to it become stale.
     pub fn move_packet(&mut self, low: u64, size: u64) {
         let next =
             RegionId::PACKET.0 + (self.packet.0 - RegionId::PACKET.0 + 1) % RegionId::PACKETS;
@@ -114,12 +114,12 @@ impl Memory {
         self.shape_packet(low, size);
     }
 
-    /// The region that is the packet now.
+    /// The packet's current region.
     pub fn packet(&self) -> RegionId {
         self.packet
     }
 
-    /// The packet's whole buffer, head- and tailroom included.
+    /// The packet's whole buffer, including headroom and tailroom.
     pub fn packet_buffer(&self) -> &[u8] {
         self.private(self.packet)
     }
@@ -216,8 +216,8 @@ impl Memory {
         Ok(())
     }
 
-    /// The word at a writable, aligned address, for atomic operations.
-    /// Borrowed mutably, for private memory may be lent as a slice at the same time.
+    /// The word at a writable, aligned address, for atomic operations. Borrows mutably, because
+    /// private memory may be lent as a slice at the same time.
     pub fn atomic32(&mut self, address: u64) -> Result<&AtomicU32, Refused> {
         self.translate(address, 4, false)?;
         let (place, _) = self.translate(address, 4, true)?;
@@ -228,8 +228,8 @@ impl Memory {
         Ok(unsafe { AtomicU32::from_ptr(place.cast()) })
     }
 
-    /// The double word at a writable, aligned address, for atomic operations.
-    /// Borrowed mutably, as [`Memory::atomic32`] is.
+    /// The double word at a writable, aligned address, for atomic operations. Borrows mutably, as
+    /// [`Memory::atomic32`] does.
     pub fn atomic64(&mut self, address: u64) -> Result<&AtomicU64, Refused> {
         self.translate(address, 8, false)?;
         let (place, _) = self.translate(address, 8, true)?;
@@ -242,8 +242,8 @@ impl Memory {
 
     // ---- access by helpers ----------------------------------------------------------------
 
-    /// The bytes at `address`: borrowed where they are private, else copied into `scratch`,
-    /// which must be long enough.
+    /// The bytes at `address`: borrowed if they are private, else copied into `scratch`, which must
+    /// be long enough.
     pub fn view<'a>(
         &'a self,
         address: u64,
@@ -263,7 +263,7 @@ impl Memory {
         Ok(unsafe { std::slice::from_raw_parts(place, len) })
     }
 
-    /// Copies the bytes at `address` out.
+    /// Copies the bytes at `address` to `into`.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Refused> {
         if into.is_empty() {
             return Ok(());
@@ -283,7 +283,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether `len` bytes at `address` may be read, or written.
+    /// Checks that `len` bytes at `address` may be read, or written.
     pub fn check(&self, address: u64, len: usize, write: bool) -> Result<(), Refused> {
         if len == 0 {
             return Ok(());
@@ -318,7 +318,7 @@ impl Memory {
 
     // ---- translation ----------------------------------------------------------------------
 
-    /// Where `N` bytes of private, straight memory are.
+    /// Pointer to `N` bytes of private, straight memory.
     #[inline(always)]
     fn short<const N: usize, const WRITE: bool>(&self, address: u64) -> Option<*mut u8> {
         let region = self.regions.get((address >> OFFSET_BITS) as usize)?;
@@ -331,7 +331,7 @@ impl Memory {
         self.translate(address, len as u64, write)
     }
 
-    /// Where `len` bytes at `address` are, and whether others may touch them too.
+    /// Pointer to `len` bytes at `address`, and whether they are shared.
     #[inline(always)]
     fn translate(&self, address: u64, len: u64, write: bool) -> Result<(*mut u8, bool), Refused> {
         let id = RegionId::of(address);
@@ -363,7 +363,7 @@ impl Default for Memory {
     }
 }
 
-/// Callers checked that as many bytes from `place` lie inside a live slab.
+/// Callers checked that this number of bytes from `place` is inside a live slab.
 #[inline(always)]
 fn copy_out(place: *mut u8, into: &mut [u8]) {
     match into.len() {
@@ -401,7 +401,7 @@ fn copy_out_long(place: *mut u8, into: &mut [u8]) {
     }
 }
 
-/// Callers checked that as many bytes from `place` lie inside a live slab.
+/// Callers checked that this number of bytes from `place` is inside a live slab.
 #[inline(always)]
 fn copy_in(place: *mut u8, from: &[u8]) {
     match *from {

@@ -1,30 +1,30 @@
-//! One region: where its bytes are, how its elements are laid out, who may write.
+//! A region of memory: location, layout of its elements, permissions.
 //!
-//! Rule: a region is only made from a slab that holds all of its elements; whoever translates
-//! an address through it needs to check nothing more.
+//! Rule: a region is created only from a slab that holds all of its elements; translating an
+//! address through it needs no further checks.
 
 use std::sync::Arc;
 
 use super::address::{OFFSET_BITS, OFFSET_MASK, RegionId};
 use super::slab::Slab;
 
-/// How the elements of a region lie, both in addresses and in memory.
+/// Layout of the elements of a region, in addresses and in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Elements are `1 << shift` apart in addresses.
+    /// Elements are `1 << shift` bytes apart in addresses.
     pub shift: u32,
     pub elements: u64,
     /// Bytes between elements in memory.
     pub stride: u64,
     /// First readable byte of an element.
     pub low: u64,
-    /// Readable bytes from there.
+    /// Number of readable bytes from there.
     pub size: u64,
-    /// Where in the slab the first element starts.
+    /// Offset of the first element in the slab.
     pub start: u64,
     pub readable: bool,
     pub writable: bool,
-    /// Whether other workers, or user space, may touch it at the same time.
+    /// Whether other processors, or user space, may access it at the same time.
     pub shared: bool,
 }
 
@@ -45,8 +45,8 @@ impl Layout {
         }
     }
 
-    /// `elements` of `size` bytes, `stride` apart in memory. In addresses each has a gap of at
-    /// least one byte behind it.
+    /// `elements` of `size` bytes, `stride` bytes apart in memory. In addresses, a gap of at least
+    /// one byte follows each.
     pub const fn elements(elements: u64, size: u64, stride: u64) -> Self {
         let shift = (size + 1).next_power_of_two().trailing_zeros();
         let flat = Self::flat(size);
@@ -58,15 +58,15 @@ impl Layout {
         self.shift <= OFFSET_BITS && self.elements <= 1 << (OFFSET_BITS - self.shift)
     }
 
-    /// Like [`Layout::elements`], but private, and with the gaps in memory too: access to it is
-    /// the fastest where the elements are a power of two.
+    /// Like [`Layout::elements`], but private, and with the gaps in memory too: access is fastest
+    /// when the number of elements is a power of two.
     pub const fn straight(elements: u64, size: u64) -> Self {
         let layout = Self::elements(elements, size, 0);
         Self { stride: 1 << layout.shift, shared: false, ..layout }
     }
 
-    /// Whether an address is the same distance from the first byte as its byte in memory, and
-    /// the number of the element is a field of bits of its own.
+    /// Whether offsets in addresses equal those in memory, so that the element number is a bit
+    /// field of the address.
     const fn is_straight(&self) -> bool {
         let spaced = self.elements.is_power_of_two() && self.stride == 1 << self.shift;
         !self.shared && (self.elements == 1 || spaced)
@@ -78,21 +78,22 @@ impl Layout {
     }
 }
 
-/// A region as the translation needs it; one cache line has all of the short way.
+/// A region in the form that translation uses; the data of the short path fits into one cache line.
 ///
-/// Most accesses go to private memory whose elements lie in memory as they do in addresses:
-/// there the bits above an element are masked off and one comparison decides. All else takes
-/// the general way, by element and stride.
+/// Most accesses are to private memory whose elements have the same offsets in memory as in
+/// addresses: the bits above an element are masked off and one comparison decides. All others take
+/// the general path, by element and stride.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Region {
-    /// Where address 0 would be: an address is added as it is.
+    /// Location of address 0: the address is added to it unchanged.
     pub origin: *mut u8,
-    /// Bits of an address that count inside an element, for the short way.
+    /// Bits of an address inside an element, for the short path.
     pub mask: u64,
-    /// First byte of an element that may be touched.
+    /// First byte of an element that may be accessed.
     pub low: u64,
-    /// Places from there where the short way may read, and write, 1, 2, 4 or 8 bytes.
+    /// Number of positions from there at which the short path may read, and write, 1, 2, 4 or 8
+    /// bytes.
     pub short: [[u32; 4]; 2],
     pub size: u64,
     pub elements: u64,
@@ -104,7 +105,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// Nothing can be read or written here.
+    /// A region without readable or writable bytes.
     pub const NOTHING: Self = Self {
         origin: std::ptr::null_mut(),
         mask: 0,

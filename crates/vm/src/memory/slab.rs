@@ -1,9 +1,9 @@
-//! Zeroed memory that never moves and that several workers may share.
+//! Zeroed memory that never moves and that several processors may share.
 //!
-//! Rule: every access from here is a relaxed atomic one of words, or of bytes where it is not
-//! aligned, so that workers racing on a map value see old or new bytes and nothing worse: what
-//! the kernel promises to BPF programs.
-#![allow(unsafe_code, reason = "the memory room: raw places behind checked offsets")]
+//! Rule: every access is a relaxed atomic operation on words, or on bytes if it is not aligned.
+//! Processors that race on a map value therefore read old or new bytes, as the kernel guarantees to
+//! BPF programs.
+#![allow(unsafe_code, reason = "pointers into slabs, at checked offsets")]
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -15,17 +15,17 @@ use crate::limits;
 
 /// A block of zeroed bytes, aligned to eight.
 pub struct Slab {
-    /// Nothing else refers to this memory.
+    /// Only the slab refers to this memory.
     words: NonNull<[AtomicU64]>,
     owner: Owner,
     len: usize,
 }
 
-/// Where a slab's memory comes from.
+/// Source of a slab's memory.
 enum Owner {
     Allocator,
-    /// Pages of the system, which are zero and take no memory before they are used. An allocator
-    /// may reuse memory instead, and has to clear all of it at once.
+    /// Pages of the system, which are zero and take no memory until they are used. An allocator may
+    /// reuse memory instead, and then has to clear all of it.
     Pages {
         _pages: MmapRaw,
     },
@@ -46,7 +46,8 @@ impl Drop for Slab {
 }
 
 impl Slab {
-    /// `ENOMEM` for more than [`limits::MAP_BYTES`]. Pages are touched when they are used.
+    /// Allocates zeroed bytes; `ENOMEM` for more than [`limits::MAP_BYTES`]. Pages take memory only
+    /// when they are used.
     pub fn new(len: u64) -> Result<Self, Errno> {
         if len > limits::MAP_BYTES {
             return Err(Errno::ENOMEM);
@@ -72,14 +73,14 @@ impl Slab {
     }
 
     /// # Panics
-    /// When `offset` is no multiple of eight or outside.
+    /// When `offset` is not a multiple of eight or outside.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8), "a word's place is a multiple of eight");
         &self.words()[offset / 8]
     }
 
     /// # Panics
-    /// When `offset` is no multiple of four or outside.
+    /// When `offset` is not a multiple of four or outside.
     pub fn half(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.len, "a half word inside the slab");
         let place = self.base().as_ptr().wrapping_add(offset).cast();
@@ -87,7 +88,7 @@ impl Slab {
         unsafe { AtomicU32::from_ptr(place) }
     }
 
-    /// Copies bytes out.
+    /// Copies bytes from the slab.
     ///
     /// # Panics
     /// When the range is not inside the slab.
@@ -105,7 +106,7 @@ impl Slab {
         }
     }
 
-    /// Copies bytes in.
+    /// Copies bytes into the slab.
     ///
     /// # Panics
     /// When the range is not inside the slab.
@@ -147,7 +148,7 @@ impl Slab {
         Some(range.start + used * 8)
     }
 
-    /// Whether the bytes at `offset` are those of `with`.
+    /// Whether the bytes at `offset` equal `with`.
     pub fn equals(&self, offset: usize, with: &[u8]) -> bool {
         self.check(offset, with.len());
         let whole = if offset.is_multiple_of(8) { with.len() / 8 * 8 } else { 0 };
@@ -175,8 +176,8 @@ impl Slab {
     }
 }
 
-/// Zeroed words and their owner; `None` when the system has no memory for them. Objects may
-/// request sizes that fail, so this must not abort the process.
+/// Zeroed words and their owner; `None` when the system is out of memory. Objects may request sizes
+/// that fail, so this must not abort the process.
 type Made = Option<(NonNull<[AtomicU64]>, Owner)>;
 
 fn allocated(count: usize) -> Made {
@@ -195,7 +196,7 @@ fn mapped(count: usize) -> Made {
     Some((NonNull::slice_from_raw_parts(words, count), Owner::Pages { _pages: pages }))
 }
 
-/// Bytes from which on a slab has pages of its own.
+/// Size in bytes above which a slab has pages of its own.
 const PAGES: usize = 1 << 16;
 
 impl std::fmt::Debug for Slab {

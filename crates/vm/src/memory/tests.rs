@@ -1,4 +1,4 @@
-//! What a memory must refuse from the rest of this crate, and from programs at every edge.
+//! Tests of what a memory must refuse, from this crate and from programs.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn shared(layout: Layout, bytes: u64) -> Memory {
 }
 
 #[test]
-#[should_panic(expected = "a shared region stays shared")]
+#[should_panic(expected = "a shared region remains shared")]
 fn a_shared_region_never_becomes_private() {
     let mut memory = shared(Layout::elements(1, 8, 8), 8);
     memory.reshape(PLACE, Layout::flat(8));

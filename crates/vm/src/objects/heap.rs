@@ -1,8 +1,8 @@
-//! Objects that programs allocate: shared by all workers, counted, at addresses that are the
-//! same for each.
+//! Objects that programs allocate: shared by all processors, reference counted, at the same
+//! addresses for each.
 //!
-//! Slots of four sizes; an object stands at the end of its slot. What the slot holds (how long,
-//! how many references) is kept apart, where no program can write.
+//! Slots have four sizes; an object is at the end of its slot. Length and reference count of a slot
+//! are stored apart, where no program can write.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,11 +13,11 @@ use crate::memory::{Layout, Memory, RegionId, Slab, offset};
 #[derive(Debug)]
 pub(crate) struct Heap {
     classes: [Class; 4],
-    /// The copies of each per-CPU object, by the number in its handle.
+    /// Copies of each per-CPU object, by the number in its handle.
     per_cpu: Mutex<Vec<Option<Box<[u64]>>>>,
 }
 
-/// Bytes of an object and the BTF type that it was allocated as (0: none).
+/// Size of an object in bytes, and the BTF type that it was allocated as (0: none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub bytes: u32,
@@ -41,7 +41,7 @@ struct Slots {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     size: Size,
-    /// 0: the slot is free.
+    /// Number of references; 0 means that the slot is free.
     references: u32,
 }
 
@@ -56,7 +56,7 @@ impl Heap {
         }
     }
 
-    /// A zeroed object with one reference; `None` when there is no room or it is too long.
+    /// Allocates a zeroed object with one reference; `None` if it is too long or no slot is free.
     pub fn allocate(&self, size: Size) -> Option<u64> {
         let number = SIZES.iter().position(|(bytes, _)| u64::from(size.bytes) <= *bytes)?;
         let class = &self.classes[number];
@@ -75,7 +75,7 @@ impl Heap {
         (offset(address) >= start).then(|| (RegionId::of(address).at(start), held.size))
     }
 
-    /// One more reference; `false` when there is no live object.
+    /// Adds a reference; `false` if the object does not exist.
     pub fn retain(&self, address: u64) -> bool {
         self.place(address).is_some_and(|(class, slot)| {
             let mut slots = class.lock();
@@ -84,7 +84,7 @@ impl Heap {
         })
     }
 
-    /// How many references a live object has; 0 for none.
+    /// Number of references to an object; 0 if it does not exist.
     pub fn references(&self, address: u64) -> u32 {
         if RegionId::of(address) == PER_CPU {
             return u32::from(self.is_per_cpu(address));
@@ -93,7 +93,7 @@ impl Heap {
         class.lock().held.get(slot as usize).map_or(0, |slot| slot.references)
     }
 
-    /// One reference less; `true` when that was the last and the object is gone.
+    /// Removes a reference; `true` if it was the last and the object no longer exists.
     pub fn release(&self, address: u64) -> bool {
         if RegionId::of(address) == PER_CPU {
             return self.release_per_cpu(address);
@@ -110,7 +110,7 @@ impl Heap {
         gone
     }
 
-    /// A handle of one object for each processor.
+    /// Allocates one object for each processor and returns their handle.
     pub fn allocate_per_cpu(&self, size: Size, cpus: u32) -> Option<u64> {
         let mut copies = Vec::with_capacity(cpus as usize);
         for _ in 0..cpus {
@@ -120,7 +120,7 @@ impl Heap {
             };
             copies.push(copy);
         }
-        let mut table = self.per_cpu.lock().expect("nobody panics while holding it");
+        let mut table = self.per_cpu.lock().expect("no thread panics while it holds it");
         let number = table.iter().position(Option::is_none).unwrap_or(table.len());
         if number == table.len() {
             table.push(None);
@@ -129,21 +129,21 @@ impl Heap {
         Some(PER_CPU.at((number as u64 + 1) << HANDLE_SHIFT))
     }
 
-    /// The copy of one processor; `None` for an unknown handle or processor.
+    /// Address of one processor's copy; `None` for an unknown handle or processor.
     pub fn copy_of(&self, handle: u64, cpu: u32) -> Option<u64> {
         let number = handle_number(handle)?;
-        let table = self.per_cpu.lock().expect("nobody panics while holding it");
+        let table = self.per_cpu.lock().expect("no thread panics while it holds it");
         table.get(number)?.as_ref()?.get(cpu as usize).copied()
     }
 
-    /// Whether that is the handle of a live per-CPU object.
+    /// Whether `handle` is the handle of a live per-CPU object.
     pub fn is_per_cpu(&self, handle: u64) -> bool {
         self.copy_of(handle, 0).is_some()
     }
 
     fn release_per_cpu(&self, handle: u64) -> bool {
         let Some(number) = handle_number(handle) else { return false };
-        let mut table = self.per_cpu.lock().expect("nobody panics while holding it");
+        let mut table = self.per_cpu.lock().expect("no thread panics while it holds it");
         let copies = table.get_mut(number).and_then(Option::take);
         drop(table);
         let gone = copies.is_some();
@@ -181,7 +181,7 @@ impl Class {
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().expect("nobody panics while holding it")
+        self.slots.lock().expect("no thread panics while it holds it")
     }
 }
 
@@ -193,9 +193,10 @@ fn handle_number(handle: u64) -> Option<usize> {
     usize::try_from(offset(handle) >> HANDLE_SHIFT).ok()?.checked_sub(1)
 }
 
-/// Bytes of a slot, and slots of that size. Pages are touched when they are used.
+/// Bytes of a slot, and the number of slots of that size. Pages take memory only when they are
+/// used.
 const SIZES: [(u64, u64); 4] = [(64, 1 << 18), (256, 1 << 16), (1024, 1 << 14), (4096, 1 << 12)];
-/// Handles are so far apart that a pointer moved by a field's offset is none.
+/// Distance between handles: a handle plus the offset of a field is not another handle.
 const HANDLE_SHIFT: u32 = 12;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! How labels flow through helpers and kfuncs.
+//! Flow of labels through helpers and kfuncs.
 //!
-//! Those that are sources, or copy bytes, are known by name; for any other the result has the
-//! labels of all arguments, and of the memory that an argument with a length behind it names.
+//! Functions that are sources, or copy bytes, are listed by name; the result of any other has the
+//! labels of all arguments, and of the memory that an argument with a length after it refers to.
 
 use std::sync::Arc;
 
 use super::label::Label;
 use super::{Taint, is_address, is_followed};
-use crate::interpreter::{Called, Step};
 use crate::memory::RegionId;
+use crate::processor::{CallEvent, Step};
 
-/// Where marked values come from.
+/// Functions whose results are marked.
 const SOURCES: &[(&str, Label)] = &[
     ("bpf_ktime_get_ns", Label::CLOCK),
     ("bpf_ktime_get_boot_ns", Label::CLOCK),
@@ -25,15 +25,15 @@ const SOURCES: &[(&str, Label)] = &[
     ("bpf_get_current_pid_tgid", Label::RANDOM),
 ];
 
-/// Bytes of memory that an argument may name.
+/// Maximum number of bytes of a memory argument.
 const LONGEST: u64 = 1 << 16;
 
 impl Taint {
-    /// What a call decides before it runs: how often it calls back.
+    /// Effect of a call before it runs: a marked argument may determine how often it calls back.
     pub(super) fn before_call(&mut self, step: &Step<'_>) {
         let program = step.program;
-        let name = &program.callee(program.ops()[step.slot].imm).name;
-        let label = match name.as_str() {
+        let name = program.callee(program.ops()[step.slot].imm);
+        let label = match name {
             "bpf_loop" => self.label(1).as_data(),
             "bpf_for_each_map_elem" => {
                 self.map_at(step.registers[1]).map_or(Label::NONE, |map| self.map(map))
@@ -46,7 +46,7 @@ impl Taint {
         self.branch_on(step, label);
     }
 
-    pub(super) fn after_call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    pub(super) fn after_call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         if let Some(map) = self.map_at(call.args[0]) {
             self.used.push(map);
         }
@@ -68,15 +68,15 @@ impl Taint {
         self.registers().labels[1..6].fill(Label::NONE);
     }
 
-    /// Labels of the result of an operation on an element. A marked key of one that changes the map
-    /// makes the whole map uncertain.
-    fn key(&mut self, call: &Called<'_>) -> Label {
+    /// Labels of the result of an operation on an element. A marked key in an operation that
+    /// changes the map makes the whole map uncertain.
+    fn key(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
         let size = self.maps[number].facts().key_size as usize;
         let key = self.shadow.read(call.args[1], size).as_data();
         let is_lookup = call.name.starts_with("bpf_map_lookup");
         self.doubt(number, if is_lookup { Label::NONE } else { key });
-        // Each index of an array is there.
+        // Every index of an array exists.
         key | if self.is_array(number) { Label::NONE } else { self.map(number) }
     }
 
@@ -86,7 +86,7 @@ impl Taint {
         kind == MapKind::ARRAY || kind == MapKind::PERCPU_ARRAY
     }
 
-    fn update(&mut self, step: &Step<'_>, call: &Called<'_>) -> Label {
+    fn update(&mut self, step: &Step<'_>, call: &CallEvent<'_>) -> Label {
         let result = self.key(call);
         let Some(number) = self.map_at(call.args[0]) else { return result };
         let map = Arc::clone(&self.maps[number]);
@@ -108,7 +108,7 @@ impl Taint {
         result
     }
 
-    fn queue(&mut self, call: &Called<'_>) -> Label {
+    fn queue(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
         let len = self.maps[number].facts().value_size as usize;
         if call.name == "bpf_map_push_elem" {
@@ -121,8 +121,8 @@ impl Taint {
         self.map(number)
     }
 
-    /// Bytes of the packet, which may lie in several buffers: all of its labels count.
-    fn load_bytes(&mut self, call: &Called<'_>) -> Label {
+    /// Reads bytes of the packet, which may be in several buffers: all of its labels count.
+    fn load_bytes(&mut self, call: &CallEvent<'_>) -> Label {
         let asked = self.label(2).as_data() | self.label(4).as_data();
         let label = asked | self.shadow.all_of_packet().as_data() | self.control;
         self.shadow.write(call.args[2], call.args[3].min(LONGEST) as usize, label);
@@ -130,14 +130,14 @@ impl Taint {
     }
 
     /// A marked byte, or place, makes the whole packet uncertain.
-    fn store_bytes(&mut self, call: &Called<'_>) -> Label {
+    fn store_bytes(&mut self, call: &CallEvent<'_>) -> Label {
         let asked = self.label(2).as_data() | self.label(4).as_data();
         let len = call.args[3].min(LONGEST) as usize;
         self.control |= asked | self.shadow.read(call.args[2], len).as_data();
         asked
     }
 
-    fn any(&mut self, step: &Step<'_>, call: &Called<'_>) -> Label {
+    fn any(&mut self, step: &Step<'_>, call: &CallEvent<'_>) -> Label {
         let mut label = Label::NONE;
         for register in 1..6 {
             label |= self.label(register).without_pointer();

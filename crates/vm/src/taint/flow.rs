@@ -1,14 +1,14 @@
-//! How labels flow through single instructions.
+//! Flow of labels through single instructions.
 
 use spec::insn::{self, Insn};
 
 use super::Taint;
 use super::label::Label;
-use crate::interpreter::Step;
 use crate::memory::{RegionId, offset};
+use crate::processor::Step;
 
 impl Taint {
-    /// Before an instruction that is no call and no exit.
+    /// Handles an instruction that is neither a call nor an exit.
     pub(super) fn flow(&mut self, step: &Step<'_>) {
         let Some(insn) = step.program.source().insns.get(step.slot).copied() else { return };
         match insn.class() {

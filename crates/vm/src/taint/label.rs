@@ -12,14 +12,14 @@ impl Label {
     pub const RANDOM: Self = Self(2);
     /// A number that was computed from an address, or an address kept as data.
     pub const ADDRESS: Self = Self(4);
-    /// An address in use: following it is the same everywhere, keeping it as data is not.
+    /// An address in use: it has the same meaning everywhere, but not as data.
     pub(super) const POINTER: Self = Self(8);
 
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The causes in words.
+    /// Names of the causes.
     pub fn causes(self) -> Vec<&'static str> {
         let named = [(Self::CLOCK, "clock"), (Self::RANDOM, "random"), (Self::ADDRESS, "address")];
         let held = named.into_iter().filter(|(one, _)| self.0 & one.0 != 0);
@@ -30,12 +30,12 @@ impl Label {
         self.0 & Self::POINTER.0 != 0
     }
 
-    /// The causes without that it is an address in use.
+    /// The causes without the mark of an address in use.
     pub(super) const fn without_pointer(self) -> Self {
         Self(self.0 & !Self::POINTER.0)
     }
 
-    /// As data: an address becomes a number that differs.
+    /// The causes of the value as data: an address becomes a number that differs.
     pub(super) const fn as_data(self) -> Self {
         if self.is_pointer() { Self(self.without_pointer().0 | Self::ADDRESS.0) } else { self }
     }

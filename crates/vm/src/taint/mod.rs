@@ -1,10 +1,11 @@
-//! Marks what differs by nature between two runtimes: values of clocks, random numbers, addresses.
+//! Marks values that may differ between two runtimes: clocks, random numbers, addresses.
 //!
 //! A [`Taint`] is a hook that follows such values through registers, stack, packet and map values,
-//! so that a comparison can leave them out. Rule: it may mark too much, never too little. After a
-//! branch on a marked value the rest of the run is marked, and so are the maps that the program
-//! has used or may still use, whichever way it went.
-//! Runs without it pay nothing: it is a [`Hook`] like all others.
+//! so that a comparison can omit them. After a branch on a marked value the rest of the run is
+//! marked, and so are the maps that the program has used or may still use in either direction. Runs
+//! without it have no cost: it is an ordinary [`Hook`].
+//!
+//! Rule: it may mark values that are equal, but never omits one that differs.
 
 mod calls;
 mod flow;
@@ -19,47 +20,47 @@ pub use label::Label;
 
 use crate::code::Kind;
 use crate::fault::Fault;
-use crate::interpreter::{Called, Hook, Pointee, Step};
 use crate::limits;
 use crate::machine::Machine;
 use crate::maps::Map;
 use crate::memory::{RegionId, offset};
+use crate::processor::{CallEvent, Hook, Pointee, Step};
 use shadow::Shadow;
 
 /// Follows marked values through the runs of one worker.
 #[derive(Debug)]
 pub struct Taint {
     maps: Vec<Arc<Map>>,
-    /// The processor that runs everything.
+    /// Number of the processor that runs the programs.
     cpu: u32,
     shadow: Shadow,
-    /// Each active function.
+    /// The active functions.
     frames: Vec<Active>,
-    /// What the next instruction enters.
+    /// How the next instruction enters a function.
     entry: Entry,
-    /// Why the path that a run took may differ.
+    /// Why the path of the run may differ.
     control: Label,
-    /// Maps of which no element can be compared any more, and why.
+    /// Maps of which no element can be compared, and why.
     uncertain: BTreeMap<usize, Label>,
     /// Maps that the current run has used, by number.
     used: Vec<usize>,
-    /// Label of what the outermost function returned last.
+    /// Label of the last result of the outermost function.
     returned: Label,
     /// First byte of the metadata in the packet's buffer when the run ended.
     head: u64,
     ended: Option<Ended>,
 }
 
-/// A function that is active.
+/// An active function.
 #[derive(Clone, Copy, Debug, Default)]
 struct Active {
-    /// Of r0 to r10.
+    /// Labels of r0 to r10.
     labels: [Label; 11],
     /// Whether a helper called it.
     is_callback: bool,
 }
 
-/// What is known of the first program that ran on the packet.
+/// State after the first program that ran on the packet.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     verdict: Label,
@@ -70,16 +71,16 @@ struct Ended {
 /// How the function of the next instruction was entered.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
-    /// By a helper (callback), or as the first.
+    /// By a helper (callback), or as the entry function.
     Outside,
     /// With the arguments r1 to r5.
     Local([Label; 5]),
-    /// In place of the running function.
+    /// By a tail call.
     Tail,
 }
 
 impl Taint {
-    /// For a worker of this machine that runs as processor `cpu`.
+    /// A hook for a worker of this machine that is processor `cpu`.
     pub fn new(machine: &Machine, cpu: u32) -> Self {
         Self {
             maps: machine.maps(),
@@ -96,7 +97,7 @@ impl Taint {
         }
     }
 
-    /// A new packet comes next.
+    /// Prepares for a new packet.
     pub fn start_packet(&mut self) {
         self.shadow.clear_packet();
         self.ended = None;
@@ -118,12 +119,12 @@ impl Taint {
         self.shadow.byte(RegionId::PACKET.at(head + at as u64)).as_data()
     }
 
-    /// Why no element of a map can be compared, by the map's place in the object.
+    /// Why no element of a map can be compared, by the map's number in the object.
     pub fn map(&self, number: usize) -> Label {
         self.uncertain.get(&number).copied().unwrap_or_default()
     }
 
-    /// Why each byte of an element may differ, as user space sees the value. Empty where none may.
+    /// Why each byte of an element may differ, in the format of user space. Empty if none may.
     pub fn value(&self, number: usize, key: &[u8]) -> Vec<Label> {
         let Some(map) = self.maps.get(number).filter(|map| is_followed(map)) else {
             return Vec::new();
@@ -147,8 +148,8 @@ impl Taint {
 
     // ---- marking ------------------------------------------------------------------------------
 
-    /// From here on the run depends on a marked value: the rest of it is marked, and every map
-    /// that either way may have changed.
+    /// Records a branch on a marked value: the rest of the run is marked, and every map that either
+    /// direction may have changed.
     fn branch_on(&mut self, step: &Step<'_>, label: Label) {
         if label.is_empty() {
             return;
@@ -168,7 +169,7 @@ impl Taint {
         }
     }
 
-    /// The number of the map that an address is a pointer of, or lies in a value of.
+    /// Number of the map to which an address refers, as a map pointer or in a value.
     fn map_at(&self, address: u64) -> Option<usize> {
         let region = RegionId::of(address);
         let number = match region {
@@ -225,7 +226,7 @@ impl Taint {
 
     fn exit(&mut self, step: &Step<'_>) {
         let returned = self.label(0);
-        // What a callback returns decides whether it is called again.
+        // The result of a callback decides whether it is called again.
         if self.registers().is_callback {
             self.branch_on(step, returned.as_data());
         }
@@ -263,7 +264,7 @@ impl Hook for Taint {
         }
     }
 
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         self.entry = Entry::Outside;
         self.after_call(step, call);
     }
@@ -277,8 +278,8 @@ impl Hook for Taint {
     }
 }
 
-/// Whether the elements of a map can be found without changing it: a lookup marks an element of
-/// an LRU map as used.
+/// Whether an element of a map can be looked up without changing the map: in an LRU map, a lookup
+/// marks the element as used.
 fn is_followed(map: &Map) -> bool {
     use spec::MapKind as Kind;
     let kinds = [Kind::ARRAY, Kind::PERCPU_ARRAY, Kind::HASH, Kind::PERCPU_HASH, Kind::LPM_TRIE];

@@ -1,12 +1,12 @@
-//! Which maps a program may use from an instruction on.
+//! The maps that a program may use after an instruction.
 
 use std::collections::BTreeSet;
 
 use spec::insn::{self, Insn};
 use spec::{Program, Target};
 
-/// Numbers of the maps that are named by instructions which can be reached from `slot`; `None`
-/// where a tail call can be reached, which may use any map.
+/// Numbers of the maps that instructions reachable from `slot` refer to; `None` if a tail call is
+/// reachable, which may use any map.
 pub(super) fn maps(program: &Program, slot: usize) -> Option<BTreeSet<usize>> {
     let mut maps = BTreeSet::new();
     let mut seen = vec![false; program.insns.len()];
@@ -27,7 +27,7 @@ pub(super) fn maps(program: &Program, slot: usize) -> Option<BTreeSet<usize>> {
     Some(maps)
 }
 
-/// Where control may continue, functions that are named included.
+/// Slots at which control may continue, including functions whose address is taken.
 fn next(insn: Insn, slot: usize) -> impl Iterator<Item = usize> {
     let at = |distance: i64| usize::try_from(slot as i64 + 1 + distance).ok();
     let is_jump = matches!(insn.class(), insn::CLASS_JMP | insn::CLASS_JMP32);

@@ -1,7 +1,7 @@
 //! The label of each byte that programs can write: stack, packet, map values.
 //!
 //! Rule: only bytes with a label take memory. A packet's bytes keep their labels when its ends
-//! move, because they keep their place in its buffer.
+//! move, because their position in the buffer does not change.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ pub(super) struct Shadow {
 type Word = [Label; 8];
 
 impl Shadow {
-    /// A new packet.
+    /// Removes the labels of the previous packet.
     pub fn clear_packet(&mut self) {
         self.packet.clear();
     }
 
-    /// All labels of the packet together.
+    /// The union of all labels of the packet.
     pub fn all_of_packet(&self) -> Label {
         let labels = self.packet.values().flatten();
         labels.fold(Label::NONE, |all, one| all | *one)
@@ -34,7 +34,7 @@ impl Shadow {
         words.get(&(address / 8)).map_or(Label::NONE, |word| word[address as usize % 8])
     }
 
-    /// All labels of a range together.
+    /// The union of all labels of a range.
     pub fn read(&self, address: u64, len: usize) -> Label {
         let bytes = (0..len as u64).map(|at| self.byte(address.wrapping_add(at)));
         bytes.fold(Label::NONE, |all, one| all | one)
@@ -44,7 +44,7 @@ impl Shadow {
         (0..len as u64).for_each(|at| self.set(address.wrapping_add(at), label));
     }
 
-    /// Gives a range the labels of another one, with `more` added to each.
+    /// Copies the labels of a range to another one, adding `more` to each.
     pub fn copy(&mut self, (from, to): (u64, u64), len: usize, more: Label) {
         let labels: Vec<Label> =
             (0..len as u64).map(|at| self.byte(from.wrapping_add(at))).collect();

@@ -1,4 +1,4 @@
-//! Whether the parts of a world go together.
+//! Checks that the parts of an environment are consistent.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ impl World {
     /// Finds the first contradiction.
     ///
     /// # Errors
-    /// [`Error::Value`] with the key; the line is not known here.
+    /// [`Error::Value`] with the key, without a line.
     pub fn check(&self) -> Check {
         require(
             (1..=limits::CPUS as u32).contains(&self.cpus),
@@ -53,7 +53,7 @@ impl World {
     }
 }
 
-/// Names of the interfaces that there are.
+/// Names of the existing interfaces.
 struct Names<'a>(HashSet<&'a str>);
 
 impl Names<'_> {
@@ -85,7 +85,11 @@ fn check_interface(interface: &Interface, key: &str) -> Check {
     require(
         !name.is_empty() && name.len() < 16 && !name.contains(['/', ' ', '\n']),
         || format!("{key}.name"),
-        || format!("`{name}` is no interface name: 1 to 15 bytes without slash and space"),
+        || {
+            format!(
+                "invalid interface name `{name}`: expected 1 to 15 bytes without slash and space"
+            )
+        },
     )?;
     require(
         (68..=65536).contains(&interface.mtu),
@@ -99,7 +103,7 @@ fn check_route(names: &Names<'_>, route: &Route, key: &str) -> Check {
     require(
         network == route.to,
         || format!("{key}.to"),
-        || format!("bits behind the prefix are set; {network}?"),
+        || format!("host bits are set; did you mean {network}?"),
     )?;
     names.has_if_any(route.dev.as_ref(), key, "dev")?;
     let own = route.via.is_some() || route.dev.is_some();
@@ -134,7 +138,7 @@ fn check_next_hop(names: &Names<'_>, to: IpAddr, hop: &NextHop, key: &str) -> Ch
     check_gateway(to, hop.via, &format!("{key}.via"))
 }
 
-/// IPv4 may go by way of an IPv6 router, not the other way round.
+/// An IPv4 route may have an IPv6 gateway, but not the reverse.
 fn check_gateway(to: IpAddr, via: Option<IpAddr>, key: &str) -> Check {
     require(
         to.is_ipv4() || via.is_none_or(|via| via.is_ipv6()),
@@ -194,7 +198,7 @@ fn same_family(one: SocketAddr, other: SocketAddr) -> bool {
     one.is_ipv4() == other.is_ipv4()
 }
 
-/// Checks each of a list with its key, such as `routes[3]`.
+/// Checks each element of a list with its key, such as `routes[3]`.
 fn each<'a, T>(list: &'a [T], key: &str, mut check: impl FnMut(&'a T, &str) -> Check) -> Check {
     list.iter().enumerate().try_for_each(|(at, one)| check(one, &format!("{key}[{at}]")))
 }

@@ -11,21 +11,22 @@ use super::Protocol;
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     pub protocol: Protocol,
-    /// As its first packet had them.
+    /// Endpoints of its first packet.
     pub original: Direction,
-    /// As packets the other way have them; the original's ends swapped where nobody translates.
+    /// Endpoints of packets in the reply direction; without translation the reverse of the
+    /// original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Direction>,
     #[serde(default = "confirmed")]
     pub status: Vec<Status>,
-    /// How long it lives without packets.
+    /// Lifetime without packets.
     #[serde(default = "two_minutes")]
     pub timeout_s: u32,
     #[serde(default)]
     pub mark: u32,
 }
 
-/// Ends of packets in one direction.
+/// Source and destination of packets in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Direction {
@@ -33,7 +34,7 @@ pub struct Direction {
     pub to: SocketAddr,
 }
 
-/// What has happened to a connection; `IPS_*` of the kernel.
+/// State flags of a connection; `IPS_*` of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u32)]
@@ -56,7 +57,7 @@ pub enum Status {
 }
 
 impl Direction {
-    /// The way back.
+    /// The reverse direction.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self { from: self.to, to: self.from }
@@ -64,7 +65,7 @@ impl Direction {
 }
 
 impl Connection {
-    /// Confirmed, without translation.
+    /// A confirmed connection without translation.
     pub fn new(protocol: Protocol, from: SocketAddr, to: SocketAddr) -> Self {
         Self {
             protocol,
@@ -76,12 +77,12 @@ impl Connection {
         }
     }
 
-    /// Ends of packets the other way.
+    /// Endpoints of packets in the reply direction.
     pub fn reply(&self) -> Direction {
         self.reply.unwrap_or_else(|| self.original.swapped())
     }
 
-    /// The kernel's word of flags.
+    /// The flags as the kernel's bit mask.
     pub fn status_bits(&self) -> u32 {
         self.status.iter().fold(0, |bits, status| bits | *status as u32)
     }

@@ -1,13 +1,17 @@
-//! What can be wrong with a world: text that is none, or parts that contradict each other.
+//! Errors of environments: invalid text, or inconsistent parts.
 
-/// Errors of worlds; the author of the scenario must act.
+/// An error in an environment, for the author of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Not TOML, an unknown key, a value that is none for its key. Holds the line.
+    /// Invalid TOML, an unknown key, or a value of the wrong type; holds the parser's message with
+    /// the line.
+    #[error("{}", .0.to_string().trim())]
+    Syntax(Box<toml::de::Error>),
+    /// A number that TOML cannot represent.
     #[error("{0}")]
-    Text(String),
-    /// A value that does not go with the rest. The key is written like `routes[2].dev`, counted
-    /// from 0; the line is known for worlds that were text.
+    Number(toml::ser::Error),
+    /// A value that contradicts the rest. The key has the form `routes[2].dev`, counted from 0. The
+    /// line is known for environments that were read from text.
     #[error("{}`{key}`: {why}", at(*.line))]
     Value { line: Option<usize>, key: String, why: String },
 }

@@ -1,4 +1,4 @@
-//! A network interface, and what its hardware says of packets.
+//! A network interface, and the metadata that its hardware provides.
 
 use packet::{AddressPrefix, Mac};
 use serde::{Deserialize, Serialize};
@@ -7,35 +7,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// Its number, from 1.
+    /// Interface index, from 1.
     pub index: u32,
     pub name: String,
     #[serde(default = "ethernet_mtu")]
     pub mtu: u32,
     #[serde(default)]
     pub mac: Mac,
-    /// With the length of their networks.
+    /// Addresses with the prefix lengths of their networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressPrefix>,
     #[serde(default = "yes")]
     pub up: bool,
-    /// Whether IPv4 packets that come in here may be sent on; Linux starts with no.
+    /// Whether IPv4 packets received here may be forwarded; false by default, as in Linux.
     #[serde(default)]
     pub forward_ipv4: bool,
     #[serde(default)]
     pub forward_ipv6: bool,
-    /// Bytes of hardware header in front of a packet of `mtu` bytes.
+    /// Bytes of the hardware header before a packet of `mtu` bytes.
     #[serde(default = "ethernet_header")]
     pub header_len: u32,
-    /// The MTU of IPv6 packets, where it is another.
+    /// MTU of IPv6 packets, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_ipv6: Option<u32>,
-    /// What the metadata kfuncs answer for packets that come in here.
+    /// Metadata of packets received here, as the metadata kfuncs return it.
     #[serde(default, skip_serializing_if = "Received::is_empty")]
     pub received: Received,
 }
 
-/// What the hardware of an interface says of each received packet; what is absent it cannot.
+/// Metadata that the hardware provides for each received packet; absent parts are not supported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Received {
@@ -47,7 +47,7 @@ pub struct Received {
     pub vlan: Option<ReceivedVlan>,
 }
 
-/// Answer of `bpf_xdp_metadata_rx_hash`.
+/// Result of `bpf_xdp_metadata_rx_hash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceivedHash {
@@ -57,13 +57,13 @@ pub struct ReceivedHash {
     pub kind: u32,
 }
 
-/// Answer of `bpf_xdp_metadata_rx_vlan_tag`.
+/// Result of `bpf_xdp_metadata_rx_vlan_tag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceivedVlan {
-    /// `0x8100` or `0x88a8`.
+    /// EtherType of the tag: `0x8100` or `0x88a8`.
     pub protocol: u16,
-    /// Priority, drop bit and VLAN number.
+    /// Tag control information: priority, drop bit and VLAN identifier.
     pub tci: u16,
 }
 
@@ -74,7 +74,7 @@ impl Received {
 }
 
 impl Interface {
-    /// Up, with an MTU of 1500, no addresses, not forwarding.
+    /// An interface that is up, with an MTU of 1500, without addresses and forwarding.
     pub fn new(index: u32, name: impl Into<String>) -> Self {
         Self {
             index,
@@ -98,7 +98,7 @@ impl Interface {
         self
     }
 
-    /// Lets packets of both families be sent on.
+    /// Enables forwarding of both families.
     #[must_use]
     pub fn forwarding(mut self) -> Self {
         self.forward_ipv4 = true;

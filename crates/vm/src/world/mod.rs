@@ -1,10 +1,10 @@
-//! What Linux would supply around a program, given instead: clock, random numbers, interfaces,
-//! routes, neighbours, sockets, tracked connections.
+//! The environment of a program, given instead of read from Linux: clock, random numbers,
+//! interfaces, routes, neighbors, sockets, tracked connections.
 //!
-//! Rule: the same world gives the same run. Read from a scenario (TOML, `docs/scenario.md`) or
-//! filled in by whoever looks at a live host; nothing here looks at the system. A [`World`] is
-//! plain data that may contradict itself; [`World::check`] says where.
-//! Not here: the tables that programs look things up in (`net`), the helpers (`helpers`).
+//! Rule: the same environment gives the same run. It is read from a scenario (TOML,
+//! `docs/scenario.md`) or filled in from a snapshot of a host; this module reads nothing from the
+//! system. A [`World`] is plain data that may be inconsistent; [`World::check`] finds where.
+//! Not here: the tables for lookups (`net`), the helpers (`helpers`).
 
 mod check;
 mod conntrack;
@@ -29,29 +29,30 @@ pub use route::{NextHop, Route, RouteKind, TableId};
 pub use rule::{Mark, Rule, RuleFamily};
 pub use socket::{Socket, SocketState};
 
-/// A machine's surroundings.
+/// The environment of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct World {
-    /// Where `bpf_get_prandom_u32` starts.
+    /// Seed of `bpf_get_prandom_u32`.
     pub seed: u64,
-    /// Processors, for whoever sets up a machine in this world.
+    /// Number of processors of a machine in this environment.
     pub cpus: u32,
-    /// Key of SYN cookies that a listening socket hands out.
+    /// Key of the SYN cookies that listening sockets issue.
     pub syncookie_secret: u64,
     /// `net.ipv4.tcp_syncookies`: 0 never, 1 when a queue overflows, 2 always.
     pub tcp_syncookies: u8,
-    /// Whether the addresses of interfaces make the routes that Linux makes of them: each is
-    /// local, its network is reached through its interface.
+    /// Whether the addresses of interfaces imply routes, as in Linux: each address is local, and
+    /// its network is reached through its interface.
     pub connected_routes: bool,
     pub clock: Clock,
     pub interfaces: Vec<Interface>,
     pub routes: Vec<Route>,
-    /// Besides the three that Linux starts with: local (0), main (32766), default (32767).
+    /// Policy rules besides the three default rules of Linux: local (0), main (32766), default
+    /// (32767).
     pub rules: Vec<Rule>,
     pub neighbours: Vec<Neighbour>,
     pub sockets: Vec<Socket>,
-    /// What connection tracking knows before the first packet.
+    /// Connections that are tracked before the first packet.
     pub connections: Vec<Connection>,
 }
 
@@ -74,21 +75,21 @@ impl Default for World {
     }
 }
 
-/// Time as programs read it.
+/// The clock that programs read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clock {
     /// Nanoseconds since boot at the first packet.
     pub start_ns: u64,
-    /// Nanoseconds that pass with each look at the clock, so that waiting ends.
+    /// Nanoseconds that the clock advances with each reading, so that waiting ends.
     pub step_ns: u64,
-    /// The time of day when the machine booted, in nanoseconds since 1970.
+    /// Wall clock at boot, in nanoseconds since 1970.
     pub wall_offset_ns: u64,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        // Booted at the start of 2026.
+        // Boot at the start of 2026.
         let wall_offset_ns = 1_767_225_600_000_000_000;
         Self { start_ns: 1_000_000_000, step_ns: 100, wall_offset_ns }
     }
@@ -105,7 +106,7 @@ impl World {
         self.interfaces.iter().find(|interface| interface.name == name)
     }
 
-    /// Adds an interface, to build a world in code.
+    /// Adds an interface.
     #[must_use]
     pub fn with_interface(mut self, interface: Interface) -> Self {
         self.interfaces.push(interface);

@@ -1,11 +1,11 @@
-//! Which hardware address an IP address has on an interface.
+//! The hardware address of an IP address on an interface.
 
 use std::net::IpAddr;
 
 use packet::Mac;
 use serde::{Deserialize, Serialize};
 
-/// An entry of the neighbour tables.
+/// An entry of the neighbor tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {
@@ -18,20 +18,20 @@ pub struct Neighbour {
     pub state: NeighbourState,
 }
 
-/// How sure the entry is; `NUD_*` of the kernel.
+/// State of an entry; `NUD_*` of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NeighbourState {
-    /// Being asked for: there is no address yet.
+    /// Resolution is in progress: the address is unknown.
     Incomplete,
     #[default]
     Reachable,
     Stale,
     Delay,
     Probe,
-    /// Nobody answered.
+    /// Resolution failed.
     Failed,
-    /// Needs no asking, such as on loopback.
+    /// Needs no resolution, for example on loopback.
     Noarp,
     Permanent,
 }

@@ -1,4 +1,4 @@
-//! The transport protocols that sockets and tracked connections have.
+//! The transport protocols of sockets and tracked connections.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// `IPPROTO_*`.
+    /// IP protocol number.
     pub const fn number(self) -> u8 {
         match self {
             Self::Tcp => 6,

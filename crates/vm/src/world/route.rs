@@ -1,4 +1,4 @@
-//! A route: where packets to a network go.
+//! Routes: where packets to a network are sent.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use packet::AddressPrefix;
 use serde::{Deserialize, Serialize};
 
-/// A route of one of the tables.
+/// A route of a routing table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
@@ -14,32 +14,32 @@ pub struct Route {
     pub to: AddressPrefix,
     #[serde(default, rename = "type")]
     pub kind: RouteKind,
-    /// The next router, of any family.
+    /// Address of the next router, of either family.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<IpAddr>,
-    /// Name of the interface; `via`'s network says it where this does not.
+    /// Name of the interface; by default the interface whose network contains `via`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<String>,
     #[serde(default)]
     pub table: TableId,
-    /// The lowest wins. Linux gives IPv6 routes 1024, and 256 to connected ones.
+    /// Metric; the lowest wins. Linux gives IPv6 routes 1024, and connected ones 256.
     #[serde(default)]
     pub metric: u32,
-    /// Address that packets from here take.
+    /// Source address of packets from this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
-    /// A locked one, as `ip route … mtu lock 1400` sets it; Linux heeds no other here.
+    /// A locked MTU, as set by `ip route … mtu lock 1400`; Linux ignores others for this lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Only for packets of this type of service (IPv4).
+    /// Matches only packets of this type of service (IPv4).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tos: u8,
-    /// Several ways, in place of `via` and `dev`.
+    /// Several next hops, instead of `via` and `dev`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_hops: Vec<NextHop>,
 }
 
-/// One of several ways.
+/// One of several next hops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextHop {
@@ -47,7 +47,7 @@ pub struct NextHop {
     pub via: Option<IpAddr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<String>,
-    /// Share of the flows, from 1.
+    /// Relative share of the flows, from 1.
     #[serde(default = "one")]
     pub weight: u32,
 }
@@ -58,21 +58,21 @@ pub struct NextHop {
 pub enum RouteKind {
     #[default]
     Unicast,
-    /// For this machine.
+    /// Delivers to this host.
     Local,
     Broadcast,
     Anycast,
     Multicast,
-    /// Lost silently.
+    /// Drops silently.
     Blackhole,
     Unreachable,
     Prohibit,
-    /// As if this table had nothing.
+    /// Continues with the next rule, as if the table had no route.
     Throw,
 }
 
 impl RouteKind {
-    /// Whether packets go out of an interface or end at one.
+    /// Whether the route has an interface.
     pub const fn has_device(self) -> bool {
         !matches!(self, Self::Blackhole | Self::Unreachable | Self::Prohibit | Self::Throw)
     }

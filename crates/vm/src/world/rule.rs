@@ -1,35 +1,35 @@
-//! A policy rule: which packets look into which table.
+//! Policy rules: the routing table for a packet.
 
 use packet::AddressPrefix;
 use serde::{Deserialize, Serialize};
 
 use super::TableId;
 
-/// Conditions that must all hold, and the table that is then asked.
+/// Conditions that must all hold, and the table that is then searched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The lowest is asked first.
+    /// Priority; the lowest is tried first.
     pub priority: u32,
     pub table: TableId,
-    /// Of one family; both where nothing says which.
+    /// Address family of the rule.
     #[serde(default)]
     pub family: RuleFamily,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<AddressPrefix>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<AddressPrefix>,
-    /// Name of the interface that the packet came in on.
+    /// Name of the ingress interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iif: Option<String>,
-    /// Name of the interface that was asked for.
+    /// Name of the requested egress interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oif: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
 }
 
-/// A firewall mark, as far as `mask` looks at it.
+/// A firewall mark, compared under `mask`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
@@ -38,13 +38,13 @@ pub struct Mark {
     pub mask: u32,
 }
 
-/// Which packets a rule is for.
+/// Address family of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleFamily {
     Ipv4,
     Ipv6,
-    /// Those of `from` and `to`, or else both.
+    /// The family of `from` and `to`, or both without addresses.
     #[default]
     Any,
 }
@@ -56,7 +56,7 @@ impl Rule {
         Self { priority, table, family, from: None, to: None, iif: None, oif: None, mark: None }
     }
 
-    /// Whether the rule is for packets of that family.
+    /// Whether the rule applies to packets of that family.
     pub fn is_for(&self, ipv4: bool) -> bool {
         let family = match self.family {
             RuleFamily::Ipv4 => ipv4,

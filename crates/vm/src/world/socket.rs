@@ -1,4 +1,4 @@
-//! A socket that programs may find.
+//! Sockets that programs can look up.
 
 use std::net::SocketAddr;
 
@@ -11,13 +11,13 @@ use super::Protocol;
 #[serde(deny_unknown_fields)]
 pub struct Socket {
     pub protocol: Protocol,
-    /// An unspecified address takes packets to every one of the family; `[::]` those of IPv4 as
-    /// well, unless `ipv6_only`.
+    /// Local endpoint. An unspecified address accepts packets to every address of the family;
+    /// `[::]` accepts IPv4 as well, unless `ipv6_only`.
     pub local: SocketAddr,
-    /// The peer, of connected sockets.
+    /// Peer of a connected socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<SocketAddr>,
-    /// Listening where there is no peer, else established.
+    /// State; by default listening without a peer, else established.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SocketState>,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -32,15 +32,15 @@ pub struct Socket {
     /// Receive queue of the socket's packets, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_queue: Option<u16>,
-    /// Number of another network namespace, as this one knows it.
+    /// Identifier of another network namespace, as seen from this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netns: Option<u32>,
-    /// Whether a listening TCP socket answers with SYN cookies now: its queue overflowed.
+    /// Whether a listening TCP socket issues SYN cookies because its queue overflowed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub syncookies: bool,
 }
 
-/// States as TCP has them; a UDP socket is established when it is connected, else closed.
+/// TCP states; a UDP socket is established when connected, else closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -75,7 +75,7 @@ impl SocketState {
         Self::NewSynRecv,
     ];
 
-    /// From the kernel's number, such as in `/proc/net/tcp`.
+    /// State by the kernel's number, as in `/proc/net/tcp`.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| *state as u8 == number)
     }
@@ -99,14 +99,14 @@ impl Socket {
         }
     }
 
-    /// With a peer.
+    /// Sets the peer.
     #[must_use]
     pub fn connected(mut self, remote: SocketAddr) -> Self {
         self.remote = Some(remote);
         self
     }
 
-    /// The state, told or following from the rest.
+    /// The state, given or derived from the rest.
     pub fn state(&self) -> SocketState {
         self.state.unwrap_or(match (self.protocol, self.remote) {
             (_, Some(_)) => SocketState::Established,

@@ -1,4 +1,4 @@
-//! Worlds as TOML, and the line of whatever is wrong in it.
+//! Environments as TOML, and the line of an error.
 
 use toml::de::{DeTable, DeValue};
 
@@ -8,24 +8,23 @@ impl World {
     /// Reads a scenario and checks it.
     ///
     /// # Errors
-    /// [`Error::Text`] and [`Error::Value`], both with key and line.
+    /// [`Error::Syntax`] and [`Error::Value`], both with key and line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        let world: Self =
-            toml::from_str(text).map_err(|error| Error::Text(error.to_string().trim().into()))?;
+        let world: Self = toml::from_str(text).map_err(|error| Error::Syntax(Box::new(error)))?;
         world.check().map_err(|error| at_line(text, error))?;
         Ok(world)
     }
 
-    /// The world as text that [`World::from_toml`] reads back to the same world.
+    /// The environment as text from which [`World::from_toml`] reads the same environment.
     ///
     /// # Errors
-    /// Numbers that TOML has no room for: those above 2⁶³.
+    /// A number above 2⁶³, which TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, Error> {
-        toml::to_string(self).map_err(|error| Error::Text(error.to_string()))
+        toml::to_string(self).map_err(Error::Number)
     }
 }
 
-/// Finds the line of the key that an error is about.
+/// Adds the line of the key to an error.
 fn at_line(text: &str, error: Error) -> Error {
     match error {
         Error::Value { line: None, key, why } => {
@@ -35,8 +34,8 @@ fn at_line(text: &str, error: Error) -> Error {
     }
 }
 
-/// The line of `key`, or of the innermost part of it that the text has: what was left out is
-/// looked for where it should be.
+/// Line of `key`, or of the innermost part of it that the text has: a missing key is reported where
+/// it should be.
 fn line_of(text: &str, key: &str) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let mut place = None;

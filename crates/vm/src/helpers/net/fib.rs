@@ -1,25 +1,25 @@
-//! `bpf_fib_lookup`: where a packet would be forwarded to, and with which hardware addresses.
+//! `bpf_fib_lookup`: egress interface, next hop and hardware addresses of a packet.
 //!
-//! Rule: a failed lookup has changed only what Linux has written by then.
+//! Rule: a failed lookup has changed only the fields that Linux changes before the failure.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::{context, read, write};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::worker::Worker;
+use crate::processor::Processor;
 use crate::world::net::{Flow, Miss, Net, Path, RouteEntry, bits, is_link_local};
 use crate::world::{RouteKind, TableId};
 
-pub(super) fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+pub(super) fn lookup(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context(NAME, args[0])?;
-    worker.check_argument(NAME, 2, (args[1], args[2] as u32 as usize, true))?;
+    processor.check_argument(NAME, 2, (args[1], args[2] as u32 as usize, true))?;
     if (args[2] as u32 as usize) < PARAMETERS || args[3] as u32 & !flag::ALL != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let mut parameters = Parameters(read(worker, NAME, 2, args[1])?);
-    let answer = answer(&worker.shared.net, &mut parameters, args[3] as u32);
-    write(worker, NAME, 2, (args[1], &parameters.0))?;
+    let mut parameters = Parameters(read(processor, NAME, 2, args[1])?);
+    let answer = answer(&processor.shared.net, &mut parameters, args[3] as u32);
+    write(processor, NAME, 2, (args[1], &parameters.0))?;
     Ok(answer.unwrap_or_else(Errno::in_r0))
 }
 
@@ -33,7 +33,7 @@ fn answer(net: &Net, parameters: &mut Parameters, flags: u32) -> Result<u64, Err
     Ok(result.map_or_else(|refusal| refusal as u64, |()| 0))
 }
 
-/// The outer error is for a bad question, the inner one a way that does not lead on.
+/// The outer error is an invalid request, the inner one a packet that is not forwarded.
 fn forward(
     net: &Net,
     parameters: &mut Parameters,
@@ -50,10 +50,10 @@ fn forward(
     }
     let flow = parameters.flow(flags, ipv4);
     let found = route(net, parameters, &flow, flags, ipv4);
-    Ok(found.and_then(|(route, path)| go(net, parameters, &flow, flags, (route, path))))
+    Ok(found.and_then(|(route, path)| write_result(net, parameters, &flow, flags, (route, path))))
 }
 
-/// The route that the tables give, and the way that it goes.
+/// The route and the path that the tables select.
 fn route<'a>(
     net: &'a Net,
     parameters: &mut Parameters,
@@ -87,8 +87,8 @@ fn route<'a>(
     }
 }
 
-/// Writes where the way leads, step by step as Linux does.
-fn go(
+/// Writes the result, step by step as Linux does.
+fn write_result(
     net: &Net,
     parameters: &mut Parameters,
     flow: &Flow,
@@ -129,7 +129,7 @@ fn go(
     Ok(())
 }
 
-/// Addresses that no router sends on: of a link, of a group, of the machine itself.
+/// Whether routers never forward packets to the address: link-local, multicast, loopback.
 fn stays_on_link(ip: Ipv6Addr) -> bool {
     ip.is_multicast() || is_link_local(ip) || ip.is_loopback()
 }
@@ -182,8 +182,8 @@ impl Parameters {
         }
     }
 
-    /// The next router, in the place of the destination. IPv4 by way of an IPv6 router becomes
-    /// an answer of that family.
+    /// Stores the next hop in place of the destination. For IPv4 through an IPv6 router the family
+    /// changes.
     fn set_gateway(&mut self, gateway: Option<IpAddr>) {
         match gateway {
             Some(IpAddr::V4(v4)) => self.set(DESTINATION, &v4.octets()),
@@ -195,7 +195,7 @@ impl Parameters {
         }
     }
 
-    /// Whose hardware address is needed.
+    /// The address whose hardware address is needed.
     fn next(&self) -> IpAddr {
         self.ip(DESTINATION)
     }
@@ -229,15 +229,14 @@ mod flag {
 const NAME: &str = "bpf_fib_lookup";
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// What the kernel takes for the interface of packets of its own.
+/// Interface of packets that the kernel itself sends.
 const LOOPBACK: u32 = 1;
 /// `IP_MAX_MTU` and `IP6_MAX_MTU`.
 const LONGEST_IPV4: u32 = 0xffff;
 const LONGEST_IPV6: u32 = 0xffff + 40;
 
-/// Size of the structure, and where its fields are. Type of service and the route's metric share
-/// a place, as do the packet's length and the MTU, the table and the VLAN tag, the mark and the
-/// hardware addresses.
+/// Size of the structure, and offsets of its fields. These share a place: type of service and
+/// metric, packet length and MTU, table and VLAN tag, mark and hardware addresses.
 const PARAMETERS: usize = 64;
 const FAMILY: usize = 0;
 const LENGTH: usize = 6;

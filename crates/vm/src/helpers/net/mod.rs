@@ -1,5 +1,5 @@
-//! Helpers that look into the given world: routes, MTUs, sockets, SYN cookies, connections,
-//! and what the hardware says of a packet.
+//! Helpers that look up the environment: routes, MTUs, sockets, SYN cookies, connections, and
+//! metadata from the hardware.
 //!
 //! The checks, their order and the error numbers are those of Linux 6.18 (`net/core/filter.c`,
 //! `net/netfilter/nf_conntrack_bpf.c`).
@@ -17,7 +17,7 @@ use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::memory::RegionId;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::FIB_LOOKUP, fib::lookup),
@@ -67,35 +67,35 @@ fn context(function: &str, argument: u64) -> Result<(), Box<Fault>> {
 
 /// Reads `N` bytes at an argument's address.
 fn read<const N: usize>(
-    worker: &Worker,
+    processor: &Processor,
     function: &str,
     argument: u8,
     address: u64,
 ) -> Result<[u8; N], Box<Fault>> {
     let mut bytes = [0; N];
-    match worker.memory.read(address, &mut bytes) {
+    match processor.memory.read(address, &mut bytes) {
         Ok(()) => Ok(bytes),
-        Err(refused) => Err(worker.bad_memory(function, argument, (address, N, false))(refused)),
+        Err(refused) => Err(processor.bad_memory(function, argument, (address, N, false))(refused)),
     }
 }
 
 /// Writes bytes to an argument's address.
 fn write(
-    worker: &mut Worker,
+    processor: &mut Processor,
     function: &str,
     argument: u8,
     (address, bytes): (u64, &[u8]),
 ) -> Result<(), Box<Fault>> {
-    match worker.memory.write(address, bytes) {
+    match processor.memory.write(address, bytes) {
         Ok(()) => Ok(()),
         Err(refused) => {
             let len = bytes.len();
-            Err(worker.bad_memory(function, argument, (address, len, true))(refused))
+            Err(processor.bad_memory(function, argument, (address, len, true))(refused))
         }
     }
 }
 
-/// What a call that can fail leaves in r0.
+/// Value of r0 for a call that can fail.
 fn in_r0(result: Result<u64, Errno>) -> u64 {
     result.unwrap_or_else(Errno::in_r0)
 }

@@ -1,18 +1,18 @@
-//! Buckets, each a chain of nodes: read without a lock, changed under the bucket's own.
+//! Buckets, each a chain of nodes: read without a lock, changed under the bucket's lock.
 //!
 //! ```text
 //! bucket  ┌ first node u32 ┬ changes u32 ┐
 //! node    ┌ next u32 ┬ hash u32 ┬ key, padded to 8 ┬ whatever else the map keeps ┐
 //! ```
-//! Rule: a node that leaves its chain may enter another one at once, with readers still on it.
-//! So the end of a chain names its bucket: a reader that arrives at another bucket's end starts
-//! again. A replaced node's successor enters at the front, which a reader may have left behind: so
-//! who finds nothing looks again if the bucket was changed meanwhile, and a node that stays is
-//! never missed. The bucket's changes are counted by its lock: odd while somebody holds it.
-//! Before a node's key changes, its chain is cut by an end that is no bucket's, then its hash
-//! broken: a reader reads the hash again after it compared the key, and the chain after the hash.
-//! While a node is free its hash is a link of the [`Pool`](super::pool::Pool).
-//! Buckets that were never used are zero: nothing is written when the map is created.
+//! Rule: a node that leaves its chain may enter another one immediately, while readers are at it.
+//! The end of a chain therefore names its bucket: a reader that reaches the end of another bucket
+//! starts again. The successor of a replaced node enters at the front, which a reader may have
+//! passed: a reader that finds nothing repeats the search if the bucket was changed meanwhile, so a
+//! node that remains is never missed. The lock of a bucket counts its changes; bit 0 is set while
+//! it is held. Before the key of a node changes, its chain is cut by an end of no bucket, then its
+//! hash is changed: a reader reads the hash again after comparing the key, and the chain after the
+//! hash. While a node is free, its hash is a link of the [`Pool`](super::pool::Pool). Buckets that
+//! were never used are zero: the creation of a map writes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,17 +22,17 @@ use crate::errno::Errno;
 use crate::maps::fields::relax;
 use crate::memory::Slab;
 
-/// The number of a node, from 1; 0 is none.
+/// Number of a node, from 1; 0 is none.
 pub(super) type Node = u32;
 
 /// Marks the end of a chain; the other bits are the bucket.
 const END: u32 = 1 << 31;
-/// An end that is no bucket's.
+/// An end that belongs to no bucket.
 const CUT: u32 = u32::MAX;
-/// In a bucket's changes: somebody has its lock.
+/// Bit in a bucket's changes: its lock is held.
 const HELD: u32 = 1;
 const HASH: usize = 4;
-/// Where the key starts in a node.
+/// Offset of the key in a node.
 const KEY: usize = 8;
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Chains {
         nodes: Arc<Slab>,
         stride: u64,
     ) -> Result<Self, Errno> {
-        // Twice as many as the kernel has: most chains have one node at most.
+        // Twice the number of the kernel: most chains have at most one node.
         let count = max_entries.next_power_of_two() * 2;
         let buckets = Slab::new(u64::from(count) * 8)?;
         let (stride, key_size) = (stride as usize, key_size as usize);
@@ -85,7 +85,7 @@ impl Chains {
         }
     }
 
-    /// One way through a bucket's chain; a node that is replaced meanwhile may be missed.
+    /// One pass over a bucket's chain; a node that is replaced meanwhile may be missed.
     #[inline]
     fn search(&self, bucket: u32, hash: u32, key: &[u8]) -> Option<Node> {
         loop {
@@ -110,7 +110,7 @@ impl Chains {
         loop {
             let free = changes.load(Relaxed) & !HELD;
             if changes.compare_exchange_weak(free, free | HELD, Acquire, Relaxed).is_ok() {
-                // Whoever sees something of the change sees that it is being made.
+                // A reader that sees part of the change also sees that it is in progress.
                 fence(Release);
                 return Locked { chains: self, bucket, changes };
             }
@@ -119,7 +119,7 @@ impl Chains {
         }
     }
 
-    /// The first node at or behind `bucket`, and the bucket that it is in.
+    /// The first node in `bucket` or a later one, and its bucket.
     pub fn first_behind(&self, bucket: u32) -> Option<(u32, Node)> {
         for bucket in bucket..=self.mask {
             let node = self.first(bucket);
@@ -130,7 +130,7 @@ impl Chains {
         None
     }
 
-    /// The node behind this one in its chain. A node that left the chain may lead elsewhere.
+    /// The next node in the chain. That of a node that left the chain may be in another one.
     pub fn behind(&self, node: Node) -> Option<Node> {
         let next = self.next(node).load(Acquire);
         (next & END == 0).then_some(next)
@@ -145,12 +145,12 @@ impl Chains {
         self.link(node).load(Acquire)
     }
 
-    /// Copies the node's key out.
+    /// Copies the node's key to `into`.
     pub fn key(&self, node: Node, into: &mut [u8]) {
         self.nodes.read(self.place(node) + KEY, into);
     }
 
-    /// Where a node's hash is, or the link to the next free one.
+    /// The word of a node's hash, or of the link to the next free node.
     pub fn link(&self, node: Node) -> &AtomicU32 {
         self.nodes.half(self.place(node) + HASH)
     }
@@ -217,7 +217,7 @@ impl Chains {
     }
 }
 
-/// A bucket that only the holder of this changes.
+/// A locked bucket.
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     chains: &'a Chains,
@@ -226,13 +226,13 @@ pub(super) struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// The node of that key, whose bucket this is.
+    /// The node of that key in this bucket.
     pub fn find(&self, hash: u32, key: &[u8]) -> Option<Node> {
         self.chains.search(self.bucket, hash, key)
     }
 
-    /// Puts a node at the front. `fill` writes what the node holds beside its key, before readers
-    /// can come to it.
+    /// Inserts a node at the front. `fill` writes the node's other data before readers can reach
+    /// it.
     pub fn insert(&self, node: Node, hash: u32, key: &[u8], fill: impl FnOnce()) {
         let Chains { nodes, key_size, .. } = self.chains;
         debug_assert_eq!(key.len(), *key_size, "sizes of keys are checked before");
@@ -246,7 +246,7 @@ impl Locked<'_> {
         self.first().store(node, Release);
     }
 
-    /// Takes a node out; `false` when it is not in this chain.
+    /// Removes a node; `false` if it is not in this chain.
     pub fn remove(&self, node: Node) -> bool {
         let behind = self.chains.next(node).load(Relaxed);
         let mut at = self.chains.first(self.bucket);
@@ -283,8 +283,8 @@ mod tests {
 
     use super::*;
 
-    /// Where a key's node is replaced, a reader may be behind the new one and before the old one:
-    /// what it does not find counts when nobody changed the bucket meanwhile.
+    /// While a key's node is replaced, a reader may be after the new one and before the old one:
+    /// not finding the key counts only if the bucket was not changed meanwhile.
     #[test]
     fn nobody_misses_a_key_in_the_middle_of_a_change() {
         let stride = Chains::head_bytes(4);

@@ -1,4 +1,4 @@
-//! Keys and values of a hash: chains of nodes, each node with the value of the same number.
+//! Keys and values of a hash: chains of nodes; each node has the value of the same number.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Room for `count` elements, none of them in a chain.
+    /// Memory for `count` elements, none of them in a chain.
     pub fn create(facts: &MapAttributes, count: u64) -> Result<Self, Errno> {
         let head = Chains::head_bytes(facts.key_size);
         let together = !facts.kind.is_per_cpu();
@@ -44,7 +44,7 @@ impl Elements {
         self.values.address(facts, element(node), cpu)
     }
 
-    /// Puts a new element into its chain.
+    /// Inserts a new element into its chain.
     pub fn insert(
         &self,
         facts: &MapAttributes,
@@ -62,7 +62,7 @@ impl Elements {
         });
     }
 
-    /// Changes the values of an element that stays.
+    /// Changes the values of an element in place.
     pub fn overwrite(&self, facts: &MapAttributes, node: Node, at: &Put<'_>) -> Result<(), Errno> {
         let (number, value) = (element(node), at.entry.value);
         if at.entry.flags & flag::LOCK != 0 {
@@ -81,7 +81,7 @@ impl Elements {
         self.values.read(facts, element(node), flags)
     }
 
-    /// User side: the key behind `key`; the first one where `key` is not there any more.
+    /// User side: the key after `key`; the first if `key` no longer exists.
     pub fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let place = key.and_then(|key| Some((hash(key), self.find(key)?)));
         let next = match place {
@@ -96,14 +96,14 @@ impl Elements {
         Ok(key)
     }
 
-    /// Copies the key of the element that an address lies in.
+    /// Copies the key of the element that contains an address.
     pub fn key_at(&self, address: u64, key: &mut [u8]) -> bool {
         let Some(element) = self.values.element_at(address) else { return false };
         self.chains.key(element as Node + 1, key);
         true
     }
 
-    /// The element at the cursor, which moves on to the one behind it.
+    /// The element at the cursor, which advances to the next.
     pub fn walk(&self, cursor: &mut Cursor, key: &mut [u8]) -> Option<Node> {
         let at = |(bucket, node): (u32, Node)| (u64::from(bucket), node);
         let (bucket, node) = match cursor.node {
@@ -120,7 +120,7 @@ impl Elements {
     }
 }
 
-/// An update on its way.
+/// An update in progress.
 pub(super) struct Put<'a> {
     pub entry: Entry<'a>,
     pub hash: u32,
@@ -133,7 +133,7 @@ impl<'a> Put<'a> {
         Self { entry, hash: hash(entry.key), cpu }
     }
 
-    /// Whether the flags allow the update, given what is there.
+    /// Whether the flags allow the update of an existing or a new element.
     pub fn allows(&self, old: Option<Node>) -> Result<(), Errno> {
         match (old, self.entry.flags & !flag::LOCK) {
             (Some(_), flag::NOEXIST) => Err(Errno::EEXIST),

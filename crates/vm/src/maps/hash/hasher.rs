@@ -1,13 +1,13 @@
 //! The hash of a key: folded multiplications, the same on every run.
 //!
-//! The seed is fixed because runs repeat; the kernel draws one for each map.
+//! The seed is fixed so that runs repeat; the kernel uses a random one for each map.
 
 /// Odd numbers without pattern (digits of pi's fraction).
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 const STEP: u64 = 0x1319_8a2e_0370_7345;
 const LAST: u64 = 0xa409_3822_299f_31d1;
 
-/// 32 well-mixed bits.
+/// Hash of a key in 32 bits.
 #[inline]
 pub(super) fn hash(key: &[u8]) -> u32 {
     let state = match *key {

@@ -1,10 +1,10 @@
-//! Hashes that make room for a new element by dropping one that was not used lately.
+//! Hashes that evict an element that was not used recently when they are full.
 //!
-//! Rule: a program's lookup marks an element as used, user space's does not. When no node is free
-//! a hand goes round the nodes: it takes the mark off used ones and takes out the first without,
-//! so an element that just came or was just looked up outlives the others. The kernel's lists
-//! choose alike but not the same.
-//! With `BPF_F_NO_COMMON_LRU` each processor has nodes and a hand of its own.
+//! Rule: a lookup by a program marks an element as used, one by user space does not. When no node
+//! is free, a hand moves around the nodes: it clears the mark of used ones and evicts the first
+//! without a mark, so new and recently used elements outlive the others. The kernel's lists choose
+//! similarly, but not identically. With `BPF_F_NO_COMMON_LRU` each processor has nodes and a hand
+//! of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -27,17 +27,17 @@ pub(crate) struct Lru {
     marks: Slab,
     shares: Box<[Share]>,
     spares: Spares,
-    /// Nodes of a share, its spare ones included.
+    /// Number of nodes of a share, including its spare ones.
     block: u32,
 }
 
-/// The nodes that one processor, or all of them, take for new elements.
+/// The nodes that one processor, or all of them, use for new elements.
 #[derive(Debug)]
 struct Share {
     free: Pool,
-    /// Counts the steps of the hand.
+    /// Number of steps of the hand.
     hand: AtomicU32,
-    /// The nodes of the share are behind this one.
+    /// Number of the node before the first of the share.
     before: Node,
 }
 
@@ -76,7 +76,7 @@ impl Lru {
             self.insert(facts, &chain, new, at);
             return Ok(());
         }
-        // Taking an element out needs the lock of its own bucket.
+        // Eviction of an element requires the lock of its own bucket.
         drop(chain);
         let new = self.evict(facts, share).ok_or(Errno::ENOMEM)?;
         let chain = chains.lock(at.hash);
@@ -86,7 +86,7 @@ impl Lru {
             self.insert(facts, &chain, new, at);
             return Ok(());
         }
-        // Somebody else was faster.
+        // Another thread was faster.
         self.home(new).push(chains, new);
         allowed?;
         old.map_or(Ok(()), |old| self.replace(facts, &chain, old, at))
@@ -122,7 +122,7 @@ impl Lru {
         Ok(())
     }
 
-    /// Takes a node out of its chain; `false` when it is in another one.
+    /// Removes a node from its chain; `false` if it is in another one.
     fn take_out(&self, facts: &MapAttributes, chain: &Locked<'_>, node: Node) -> bool {
         let out = chain.remove(node);
         if out {
@@ -149,7 +149,7 @@ impl Lru {
         Ok(seen)
     }
 
-    /// Makes a node free. `None` when others took every one of them for a whole round.
+    /// Frees a node. `None` if other threads took every one of them for a whole round.
     fn evict(&self, facts: &MapAttributes, share: &Share) -> Option<Node> {
         let chains = &self.elements.chains;
         for _ in 0..self.block.saturating_mul(ROUNDS) {
@@ -171,12 +171,12 @@ impl Lru {
         None
     }
 
-    /// Where an update finds nodes; user space takes those of the first processor.
+    /// The share of an update; user space uses that of the first processor.
     fn share(&self, at: &Put<'_>) -> &Share {
         &self.shares[at.cpu.unwrap_or(0) as usize % self.shares.len()]
     }
 
-    /// Where a node belongs while it is free.
+    /// The pool of a node while it is free.
     fn home(&self, node: Node) -> &Pool {
         &self.shares[(node as usize - 1) / self.block as usize].free
     }
@@ -241,17 +241,17 @@ impl Storage for Lru {
     }
 }
 
-/// How many processors, or groups of them, have nodes of their own.
+/// Number of shares: processors, or groups of them, with nodes of their own.
 fn shares(facts: &MapAttributes) -> u32 {
     if facts.flags & flag::NO_COMMON_LRU == 0 { 1 } else { facts.cpus }
 }
 
-/// How many elements a map to be holds: as many for each share.
+/// Number of elements of a new map: the same number for each share.
 pub(crate) fn rounded_entries(facts: &MapAttributes) -> u32 {
     let shares = shares(facts);
     let down = facts.max_entries / shares * shares;
     facts.max_entries.checked_next_multiple_of(shares).unwrap_or(down)
 }
 
-/// Rounds of the hand until all elements were used by others again and again.
+/// Maximum number of rounds of the hand while other threads use all elements repeatedly.
 const ROUNDS: u32 = 4;

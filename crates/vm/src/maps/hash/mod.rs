@@ -1,8 +1,8 @@
 //! Hash tables, plain and per CPU.
 //!
-//! Rule: an update of a plain hash puts a new element in front and takes the old one out, so
-//! that readers see the one or the other whole; values of per-CPU hashes change in place.
-//! A deleted element's memory stays what it is until an insertion uses it again.
+//! Rule: an update of a plain hash inserts a new element at the front and removes the old one, so
+//! that readers see one of them whole; values of per-CPU hashes change in place. The memory of a
+//! deleted element is unchanged until an insertion reuses it.
 
 mod chains;
 mod elements;
@@ -28,7 +28,7 @@ pub(crate) struct Hash {
     elements: Elements,
     free: Pool,
     spares: Spares,
-    /// What an insertion answers when no node is free.
+    /// Error of an insertion when no node is free.
     full: Errno,
 }
 
@@ -71,7 +71,7 @@ impl Hash {
         Ok(())
     }
 
-    /// Takes the element out; `look` sees it before.
+    /// Removes the element; `look` receives it before.
     fn remove<T>(
         &self,
         facts: &MapAttributes,
@@ -142,7 +142,7 @@ impl Storage for Hash {
     }
 }
 
-/// Only plain hashes know values under a lock, and only where the value has one.
+/// Only plain hashes support values under a lock, and only if the value has one.
 fn check_flags(facts: &MapAttributes, flags: u64) -> Result<(), Errno> {
     let plain = facts.kind == MapKind::HASH;
     let known = if plain { flags & !flag::LOCK } else { flags };

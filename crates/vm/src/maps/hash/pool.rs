@@ -1,9 +1,9 @@
-//! Nodes that are in no chain: a stack of freed ones, and a count of those never used.
+//! Nodes that are in no chain: a stack of freed nodes, and a count of unused ones.
 //!
-//! Rule: a node is in one place only: on the stack, in a spare slot, in a chain or in the hands
-//! of one updater. Nobody waits for a lock; the head carries a tag that each change counts up,
-//! so that a head seen twice is known to be the same stack.
-//! The last node freed is the first used again, as in the kernel's `pcpu_freelist`.
+//! Rule: a node is in one place only: on the stack, in a spare slot, in a chain, or held by one
+//! updater. No thread waits for a lock; the head carries a tag that each change increments, so that
+//! an equal head means an unchanged stack. The last node freed is the first reused, as in the
+//! kernel's `pcpu_freelist`.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -13,7 +13,7 @@ use crate::maps::fields::relax;
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Tag in the high half, node in the low.
+    /// Tag in the high half, node in the low half.
     head: AtomicU64,
     /// Nodes from `fresh + 1` to `last` were never used.
     fresh: AtomicU32,
@@ -21,7 +21,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The nodes behind `before` up to `last`.
+    /// The nodes after `before` up to `last`.
     pub fn new(before: Node, last: Node) -> Self {
         Self { head: AtomicU64::new(0), fresh: AtomicU32::new(before), last }
     }
@@ -55,8 +55,8 @@ fn tagged(before: u64, node: Node) -> u64 {
     ((before >> 32) + 1) << 32 | u64::from(node)
 }
 
-/// One spare node for each processor and one for user space: what replaces an element that is
-/// in the map, so that replacing works in a full map too.
+/// One spare node for each processor and one for user space: it replaces an element of the map, so
+/// that replacing also works in a full map.
 #[derive(Debug)]
 pub(super) struct Spares(Box<[AtomicU32]>);
 
@@ -66,8 +66,8 @@ impl Spares {
         Self(nodes.map(AtomicU32::new).collect())
     }
 
-    /// Exchanges the holder's spare node for another one: `with` gets it and names the node that
-    /// is the spare from then on.
+    /// Exchanges the holder's spare node: `with` gets it and returns the node that is the spare
+    /// from then on.
     pub fn swap(&self, holder: u32, with: impl FnOnce(Node) -> Node) {
         let slot = &self.0[holder as usize];
         let mut round = 0;

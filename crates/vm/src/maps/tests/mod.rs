@@ -1,4 +1,4 @@
-//! Maps by themselves, without programs: errors, order, threads.
+//! Tests of maps without programs: errors, order, threads.
 
 mod hash;
 mod lru;

@@ -1,4 +1,4 @@
-//! Several processors at once: nothing is lost, nothing is seen half.
+//! Several processors at the same time: no update is lost, no element is seen half written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -49,8 +49,8 @@ fn counters_in_place_are_exact() {
     }
 }
 
-/// Keys that stay are found all the time while others come and go through the same buckets and
-/// nodes; the map is never fuller than it may be, and empty in the end.
+/// Keys that remain are found throughout while others are inserted and deleted in the same buckets
+/// and nodes; the map never exceeds its limit, and is empty at the end.
 #[test]
 fn what_stays_is_found_in_a_storm_of_insertions_and_deletions() {
     const STAYING: u32 = 8;

@@ -1,9 +1,9 @@
-//! Prefix tries: the entry with the longest prefix that matches answers.
+//! Prefix tries: a lookup finds the entry with the longest matching prefix.
 //!
-//! Rule: one writer at a time; readers take no lock. Every change becomes visible with one store
-//! of a child, so a reader is before or behind it; should a node be used again during its walk,
-//! the reader begins anew.
-//! A path skips bits: a node stands where entries part, and holds an entry or joins two nodes.
+//! Rule: one writer at a time; readers take no lock. Every change becomes visible with one store of
+//! a child, so a reader sees the state before or after it; if a node is reused during its walk, the
+//! reader starts again. A path skips bits: a node is where entries diverge, and holds an entry or
+//! joins two nodes.
 
 mod nodes;
 mod prefix;
@@ -25,20 +25,20 @@ pub(crate) struct Trie {
     writer: Mutex<Writer>,
 }
 
-/// What only the writer needs.
+/// State of the writer.
 #[derive(Debug)]
 struct Writer {
     free: Free,
     entries: u32,
 }
 
-/// Where a walk to a prefix ended: the place of the child that it came to, and that child, which
-/// has `common` bits in common with the prefix.
+/// Result of a walk to a prefix: the link that it reached and its child, which shares `common` bits
+/// with the prefix.
 struct Spot<'a> {
     slot: &'a AtomicU32,
     node: Node,
     common: u32,
-    /// The node that holds `slot`, and the place that leads there; 0 at the root.
+    /// The node that holds `slot`, and the link to it; 0 at the root.
     parent: Node,
     parent_slot: &'a AtomicU32,
 }
@@ -75,7 +75,7 @@ impl Trie {
             if !self.nodes.is_between(node) {
                 found = node;
             }
-            // Also when the node is used again just now: its length may be any.
+            // A node that is being reused may have any length.
             if common >= prefix.most() {
                 break;
             }
@@ -84,7 +84,7 @@ impl Trie {
         found
     }
 
-    /// The way to where the prefix is or would be.
+    /// The path to the place of the prefix.
     fn spot(&self, prefix: &Prefix<'_>) -> Spot<'_> {
         let root = &self.root;
         let mut spot = Spot { slot: root, node: 0, common: 0, parent: 0, parent_slot: root };
@@ -125,7 +125,7 @@ impl Trie {
         Ok(())
     }
 
-    /// Puts a node where another one with the same prefix is.
+    /// Replaces a node by one with the same prefix.
     fn replace(&self, free: &mut Free, spot: &Spot<'_>, new: Node) {
         for bit in 0..2 {
             let child = self.nodes.child(spot.node, bit).load(Relaxed);
@@ -135,7 +135,7 @@ impl Trie {
         self.nodes.give(free, spot.node);
     }
 
-    /// Puts a node where none with its prefix is.
+    /// Inserts a node whose prefix is new.
     fn place(
         &self,
         free: &mut Free,
@@ -178,7 +178,7 @@ impl Trie {
         let child = |bit| self.nodes.child(spot.node, bit).load(Relaxed);
         match (child(0), child(1)) {
             (0, 0) if spot.parent != 0 && self.nodes.is_between(spot.parent) => {
-                // What joined two nodes has only one left.
+                // A joining node now has only one child.
                 let sibling = [0, 1].map(|bit| self.nodes.child(spot.parent, bit).load(Relaxed));
                 let sibling = if sibling[0] == spot.node { sibling[1] } else { sibling[0] };
                 spot.parent_slot.store(sibling, Release);
@@ -194,8 +194,8 @@ impl Trie {
         Ok(())
     }
 
-    /// The entry behind an entry: more specific ones come before less specific ones, a 0 bit
-    /// before a 1 bit. From an absent one on, the first.
+    /// The entry after an entry: more specific ones precede less specific ones, a 0 bit precedes a
+    /// 1 bit. For an absent one, the first.
     fn behind(&self, prefix: Option<Prefix<'_>>) -> Option<Node> {
         let root = self.root.load(Relaxed);
         let Some(mut path) = prefix.and_then(|prefix| self.path(&prefix)) else {
@@ -233,7 +233,7 @@ impl Trie {
         None
     }
 
-    /// The most specific entry on the left of what hangs on a node.
+    /// The leftmost most specific entry below a node.
     fn first_below(&self, mut node: Node) -> Option<Node> {
         let mut first = None;
         while node != 0 {
@@ -247,7 +247,7 @@ impl Trie {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().expect("nobody panics while writing a trie")
+        self.writer.lock().expect("no thread panics while it writes a trie")
     }
 }
 
@@ -291,7 +291,7 @@ impl Storage for Trie {
     }
 }
 
-/// Whether the flags allow the update, and a new entry has room.
+/// Whether the flags allow the update, and a new entry fits.
 fn check(facts: &MapAttributes, at: &Entry<'_>, replaces: bool, entries: u32) -> Result<(), Errno> {
     match at.flags {
         flag::NOEXIST if replaces => Err(Errno::EEXIST),

@@ -3,8 +3,8 @@
 //! ```text
 //! ┌ child 0 u32 ┬ child 1 u32 ┬ prefix length, between? u32 ┬ next free u32 ┬ bits ┬ value ┐
 //! ```
-//! Rule: only the holder of [`Free`] changes nodes. Readers come at any time: a node that leaves
-//! the trie stays as it is until it is used again, and [`Nodes::reused`] then counts up first.
+//! Rule: only the holder of [`Free`] changes nodes. Readers are concurrent: a node that leaves the
+//! trie is unchanged until it is reused, and [`Nodes::reused`] is incremented before.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -16,7 +16,7 @@ use crate::maps::values::Values;
 use crate::maps::{MapAttributes, limited};
 use crate::memory::Slab;
 
-/// The number of a node, from 1; 0 is none.
+/// Number of a node, from 1; 0 is none.
 pub(super) type Node = u32;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Nodes {
     data: usize,
 }
 
-/// Nodes outside of the trie: those never used, and freed ones, the oldest first.
+/// Nodes outside of the trie: unused ones, and freed ones, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Free {
     fresh: Node,
@@ -39,8 +39,8 @@ pub(super) struct Free {
     waiting: u32,
 }
 
-/// Freed nodes that wait before they are used again, while others were never used: programs may
-/// still hold their values.
+/// Number of freed nodes that wait for reuse while there are unused ones: programs may still hold
+/// their values.
 const RESTING: u32 = 64;
 /// Marks a node that only joins two others.
 const BETWEEN: u32 = 1 << 31;
@@ -53,7 +53,7 @@ impl Nodes {
         let data = facts.key_size as usize - 4;
         let head = BITS as u64 + (data as u64).next_multiple_of(8);
         let stride = head + facts.stride();
-        // Each entry may need a node that joins it, and one replaces another before it is free.
+        // Each entry may need a joining node, and a replacement exists before the old node is free.
         let room = limited(facts.max_entries, 2 * stride).saturating_mul(2).min(BETWEEN - 2) + 2;
         let slab = Arc::new(Slab::new(u64::from(room) * stride)?);
         let values = Values::inside(facts, Arc::clone(&slab), room.into(), (head, stride))?;
@@ -61,8 +61,8 @@ impl Nodes {
         Ok((nodes, Free { last: room, ..Free::default() }))
     }
 
-    /// Counts the nodes used again. A reader that sees the same number before and behind a walk
-    /// saw no node change under it.
+    /// Number of reused nodes. A reader that reads the same number before and after a walk saw no
+    /// node change.
     pub fn reused(&self) -> &AtomicU32 {
         &self.reused
     }
@@ -84,7 +84,7 @@ impl Nodes {
         self.info(node).store(self.len(node) | BETWEEN, Release);
     }
 
-    /// How many bits from the first on the node and the prefix have in common.
+    /// Number of leading bits that the node and the prefix share.
     #[inline]
     pub fn common(&self, node: Node, prefix: &Prefix<'_>) -> u32 {
         let limit = self.len(node).min(prefix.len);
@@ -101,7 +101,7 @@ impl Nodes {
         limit
     }
 
-    /// The node's key as user space knows it.
+    /// The node's key in the format of user space.
     pub fn key(&self, node: Node) -> Vec<u8> {
         let mut key = vec![0; 4 + self.data];
         let (len, bits) = key.split_at_mut(4);
@@ -117,7 +117,7 @@ impl Nodes {
         (word >> (63 - number % 64) & 1) as usize
     }
 
-    /// A node for an entry, outside of the trie and without children.
+    /// Allocates a node for an entry, outside of the trie and without children.
     pub fn entry(&self, free: &mut Free, prefix: &Prefix<'_>) -> Result<Node, Errno> {
         let node = self.take(free)?;
         self.slab.write(self.place(node) + BITS, prefix.bits);
@@ -125,7 +125,7 @@ impl Nodes {
         Ok(node)
     }
 
-    /// A node that joins others behind the first `len` bits of one of them.
+    /// Allocates a node that joins others after the first `len` bits of one of them.
     pub fn between(&self, free: &mut Free, like: Node, len: u32) -> Result<Node, Errno> {
         let node = self.take(free)?;
         for at in (0..self.data).step_by(8) {

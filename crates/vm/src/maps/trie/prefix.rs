@@ -1,33 +1,33 @@
-//! `struct bpf_lpm_trie_key`: how many bits count, then the bits, the most significant first.
+//! `struct bpf_lpm_trie_key`: prefix length, then the bits, the most significant first.
 
-/// A prefix as a key holds it.
+/// A prefix in a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prefix<'a> {
-    /// Bits that count.
+    /// Prefix length in bits.
     pub len: u32,
     pub bits: &'a [u8],
 }
 
 impl<'a> Prefix<'a> {
-    /// `None` when more bits should count than there are.
+    /// The prefix of a key; `None` if its length exceeds its bits.
     pub fn of(key: &'a [u8]) -> Option<Self> {
         let (len, bits) = key.split_first_chunk::<4>()?;
         let len = u32::from_ne_bytes(*len);
         (len as usize <= bits.len() * 8).then_some(Self { len, bits })
     }
 
-    /// Bits that there are.
+    /// Number of bits in the key.
     pub fn most(&self) -> u32 {
         self.bits.len() as u32 * 8
     }
 
-    /// The bit of that number, which must be there.
+    /// A bit by its number, which must exist.
     pub fn bit(&self, number: u32) -> usize {
         (self.bits[number as usize / 8] >> (7 - number % 8) & 1) as usize
     }
 }
 
-/// The 64 bits from `8 * at` bytes on; behind the end they are zero.
+/// The 64 bits from byte `8 * at` on; past the end they are zero.
 #[inline]
 pub(super) fn word_at(bits: &[u8], at: usize) -> u64 {
     match bits[at * 8..] {

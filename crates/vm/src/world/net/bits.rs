@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address with its first bit in front; IPv4 takes the upper 32.
+/// The address as left-aligned bits; IPv4 takes the upper 32.
 pub fn of(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
@@ -19,12 +19,12 @@ pub fn address(bits: u128, ipv4: bool) -> IpAddr {
     }
 }
 
-/// The first `length` bits.
+/// The first `length` bits, the others zero.
 pub fn cut(bits: u128, length: u8) -> u128 {
     bits & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-/// How many bits two addresses have in common at the front.
+/// Number of leading bits that two addresses share.
 pub fn common(one: u128, other: u128) -> u32 {
     (one ^ other).leading_zeros()
 }

@@ -1,11 +1,11 @@
-//! Where an object's own types have the fields of `struct nf_conn`.
+//! Positions of the fields of `struct nf_conn` in an object's own types.
 //!
-//! Programs bring a description of the kernel's structure, whole or in part; their loads were
-//! relocated to just that, so a connection is laid out after it.
+//! Programs bring a description of the kernel's structure, whole or in part, and their loads were
+//! relocated to it; connections are therefore laid out accordingly.
 
 use spec::btf::{Btf, Kind};
 
-/// Offsets of the fields that a connection has here; `None` for those that the object lacks.
+/// Offsets of the supported fields; `None` for fields that the object lacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnectionLayout {
     pub status: Option<u32>,
@@ -14,7 +14,7 @@ pub(crate) struct ConnectionLayout {
 }
 
 impl ConnectionLayout {
-    /// Fields that end behind `room` bytes are left out.
+    /// The layout in these types. Fields that end after `room` bytes are omitted.
     pub fn of(types: Option<&Btf>, room: u64) -> Self {
         let found = types.and_then(|types| types.ty(types.find(Kind::Struct, "nf_conn")?));
         let Some(found) = found else { return Self::default() };

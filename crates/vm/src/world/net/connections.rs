@@ -1,7 +1,7 @@
-//! Tracked connections: those that the world starts with and those that programs add.
+//! Tracked connections: those of the environment and those that programs add.
 //!
-//! The one part of a world that runs change, so it is behind a lock. A connection that nobody
-//! refreshed is gone when its time is over by the clock of whoever looks.
+//! The only part of an environment that runs change, protected by a lock. A connection expires when
+//! its time is over by the clock of the processor that looks it up.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -14,39 +14,39 @@ use crate::world::{Connection, Direction, Protocol, Status};
 /// All connections of a machine.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// What the world starts with.
+    /// Connections of the environment.
     first: Vec<Entry>,
-    /// Made, with all its room, when a program first asks: few do.
+    /// Created with its full capacity at the first lookup: few programs need it.
     table: OnceLock<Mutex<Table>>,
 }
 
-/// A connection as it is now.
+/// The current state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub protocol: Protocol,
     pub zone: Zone,
-    /// Packets of the original direction, and of the reply.
+    /// Endpoints of packets in the original direction, and in the reply direction.
     pub directions: [Direction; 2],
     /// [`Status`] bits.
     pub status: u32,
     pub mark: u32,
-    /// Before it is inserted, how long it will live; then the end of its life. Nanoseconds.
+    /// Nanoseconds: the lifetime before it is inserted, then the end of its life.
     pub timeout_ns: u64,
 }
 
-/// Which connections may be told apart though their ends are the same.
+/// Zone that distinguishes connections with the same endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Zone {
     pub id: u16,
-    /// Bit 0: it holds for the original direction; bit 1: for the reply.
+    /// Bit 0: applies to the original direction; bit 1: to the reply direction.
     pub directions: u8,
 }
 
-/// Names a connection for as long as it exists, and nothing afterwards.
+/// Identifies a connection while it exists; not reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionId(pub u64);
 
-/// Ends of a packet, in a zone.
+/// Endpoints of a packet, in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     protocol: Protocol,
@@ -59,7 +59,7 @@ struct Key {
 struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Both directions of all that are inserted: the newest of those with these ends.
+    /// Both directions of all inserted connections: the newest of those with these endpoints.
     index: HashMap<Key, Link>,
 }
 
@@ -74,19 +74,19 @@ struct Link {
 struct Slot {
     generation: u32,
     entry: Option<Entry>,
-    /// For each direction, another connection with the same ends, in a zone that differs the
-    /// other way.
+    /// For each direction, another connection with the same endpoints, in a zone that differs in
+    /// the other direction.
     next: [Option<Link>; 2],
 }
 
 impl Connections {
-    /// `start_ns` is when the world's connections were last refreshed.
+    /// Connections of an environment, last refreshed at `start_ns`.
     pub fn new(connections: &[Connection], start_ns: u64) -> Self {
         let first = connections.iter().map(|connection| Entry::of(connection, start_ns));
         Self { first: first.collect(), table: OnceLock::new() }
     }
 
-    /// The connection that a packet belongs to, and whether the packet is of the reply.
+    /// The connection of a packet, and whether the packet is in the reply direction.
     pub fn find(
         &self,
         (protocol, ends): (Protocol, Direction),
@@ -105,12 +105,12 @@ impl Connections {
         None
     }
 
-    /// Room for a connection that is not inserted yet; `ENOMEM` when there is none.
+    /// Allocates a connection that is not yet inserted; `ENOMEM` when the table is full.
     pub fn allocate(&self, entry: Entry, now_ns: u64) -> Result<ConnectionId, Errno> {
         self.lock().take(entry, now_ns)
     }
 
-    /// Makes a connection findable. It is dropped where another has one of its directions.
+    /// Inserts a connection into the table. It is dropped if another one has one of its directions.
     pub fn insert(&self, id: ConnectionId, now_ns: u64) -> Option<Entry> {
         let mut table = self.lock();
         let mut entry = table.entry(id)?;
@@ -126,7 +126,8 @@ impl Connections {
         Some(entry)
     }
 
-    /// Changes a connection that exists; what `change` answers, or 0 for one that is gone.
+    /// Changes an existing connection; returns the result of `change`, or the default if it no
+    /// longer exists.
     pub fn change<T: Default>(&self, id: ConnectionId, change: impl FnOnce(&mut Entry) -> T) -> T {
         let mut table = self.lock();
         let Some(mut entry) = table.entry(id) else { return T::default() };
@@ -139,7 +140,7 @@ impl Connections {
         self.lock().entry(id)
     }
 
-    /// Whether packets with these ends belong to a connection.
+    /// Whether packets with these endpoints belong to a connection.
     pub fn is_taken(
         &self,
         (protocol, ends): (Protocol, Direction),
@@ -151,7 +152,7 @@ impl Connections {
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         let table = self.table.get_or_init(|| Mutex::new(Table::new(&self.first)));
-        table.lock().expect("nobody panics while holding the connections")
+        table.lock().expect("no thread panics while it holds the connections")
     }
 }
 
@@ -190,7 +191,7 @@ impl Table {
     fn link(&mut self, id: ConnectionId) {
         let (slot, _) = id.parts();
         let Some(entry) = self.entry(id) else { return };
-        // Of a connection to itself the reply, which comes second, is found first.
+        // If both directions are equal, the reply, which comes second, is found first.
         for (key, reply) in entry.keys().into_iter().zip([false, true]) {
             let before = self.index.insert(key, Link { slot, reply });
             self.slots[slot as usize].next[usize::from(reply)] = before;
@@ -211,7 +212,7 @@ impl Table {
         self.free.push(slot);
     }
 
-    /// Drops all whose time is over.
+    /// Drops all expired connections.
     fn sweep(&mut self, now_ns: u64) {
         for slot in 0..self.slots.len() as u32 {
             let id = self.id_of(slot);
@@ -224,7 +225,7 @@ impl Table {
         }
     }
 
-    /// Takes one direction out of the chain of those with these ends.
+    /// Removes one direction from the chain of those with these endpoints.
     fn unlink(&mut self, key: &Key, link: Link) {
         let after = self.next_of(link);
         let Some(first) = self.index.get(key).copied() else { return };
@@ -248,8 +249,8 @@ impl Table {
         self.slots[link.slot as usize].next[usize::from(link.reply)]
     }
 
-    /// The first with these ends whose zone is the same in its own direction and that has time
-    /// left. Those without are dropped.
+    /// The first connection with these endpoints whose zone is the same in its own direction and
+    /// that has not expired. Expired ones are dropped.
     fn living(&mut self, key: &Key, zone: Zone, now_ns: u64) -> Option<Link> {
         let mut at = self.index.get(key).copied();
         while let Some(link) = at {
@@ -290,7 +291,7 @@ impl ConnectionId {
 }
 
 impl Entry {
-    /// One that a program starts: known by nobody yet.
+    /// A connection that a program creates, not yet inserted.
     pub fn new(protocol: Protocol, original: Direction, zone: Zone) -> Self {
         Self {
             protocol,
@@ -308,7 +309,7 @@ impl Entry {
             protocol: connection.protocol,
             zone: Zone::default(),
             directions: [connection.original, connection.reply()],
-            // Whatever is in the table is.
+            // Every connection in the table is confirmed.
             status: connection.status_bits() | Status::Confirmed as u32,
             mark: connection.mark,
             timeout_ns: start_ns.saturating_add(lives_ns),
@@ -333,5 +334,5 @@ impl Zone {
     }
 }
 
-/// What a connection lives when its maker says nothing.
+/// Default lifetime of a new connection.
 const NEW_TIMEOUT_NS: u64 = 10_000_000_000;

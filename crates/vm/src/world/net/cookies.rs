@@ -1,18 +1,18 @@
-//! SYN cookies: a connection's first sequence number that says all a server must remember.
+//! SYN cookies: initial sequence numbers that encode the state of a connection request.
 //!
-//! Layout and life time are the kernel's (`net/ipv4/syncookies.c`): the upper eight bits are the
+//! Layout and lifetime are the kernel's (`net/ipv4/syncookies.c`): the upper eight bits are the
 //! minute, the rest hides which of four segment sizes was chosen. The hash is SipHash-2-4 with a
-//! key that the world gives, so cookies repeat and are those of no kernel.
+//! key from the environment, so cookies repeat and differ from those of every kernel.
 
 use super::siphash::siphash;
 
-/// Makes and checks cookies.
+/// Creates and checks cookies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cookies {
     keys: [[u64; 2]; 2],
 }
 
-/// What a cookie is made of, addresses and ports in the order that packets have them.
+/// Input of a cookie; addresses and ports in packet order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Syn<'a> {
     /// Source and destination address, 8 or 32 bytes.
@@ -30,7 +30,7 @@ impl Cookies {
         Self { keys: [[word(1), word(2)], [word(3), word(4)]] }
     }
 
-    /// A cookie and the segment size that it stands for, not above `mss` where it can.
+    /// A cookie and the segment size that it encodes, at most `mss` if possible.
     pub fn make(&self, syn: &Syn<'_>, minute: u32, mss: u16) -> (u32, u16) {
         let sizes = sizes(syn.ipv4);
         let choice = sizes.iter().rposition(|size| *size <= mss).unwrap_or(0);
@@ -39,7 +39,7 @@ impl Cookies {
         (open.wrapping_add(minute << UPPER_SHIFT).wrapping_add(hidden), sizes[choice])
     }
 
-    /// The segment size of a cookie; `None` for one that is too old or none.
+    /// Segment size of a cookie; `None` for an expired or invalid one.
     pub fn check(&self, syn: &Syn<'_>, minute: u32, cookie: u32) -> Option<u16> {
         let open = self.hash(syn, 0, 0).wrapping_add(syn.sequence);
         let cookie = cookie.wrapping_sub(open);
@@ -68,7 +68,7 @@ fn sizes(ipv4: bool) -> [u16; 4] {
 
 const UPPER_SHIFT: u32 = 24;
 const LOWER: u32 = (1 << UPPER_SHIFT) - 1;
-/// Minutes.
+/// Age in minutes above which a cookie is invalid.
 const OLDEST: u32 = 2;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Interfaces by number, as packets meet them.
+//! Interfaces by number, for lookups.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -34,12 +34,13 @@ pub(crate) struct Device {
 pub(crate) struct Address {
     pub ip: IpAddr,
     pub length: u8,
-    /// Of a network that an address before it has too: it is no choice for a source (IPv4).
+    /// Whether an earlier address is in the same network: it is then not selected as a source
+    /// (IPv4).
     pub secondary: bool,
     pub scope: u8,
 }
 
-/// `RT_SCOPE_*`: how far an address or a route reaches.
+/// `RT_SCOPE_*`: scope of an address or a route.
 pub(crate) mod scope {
     pub const UNIVERSE: u8 = 0;
     pub const LINK: u8 = 253;
@@ -59,7 +60,7 @@ impl Devices {
         found.ok().map(|place| &self.list[place])
     }
 
-    /// Number of the interface of that name; 0 where there is none.
+    /// Number of the interface of that name; 0 if there is none.
     pub fn index_of(&self, name: &str) -> u32 {
         self.iter().find(|device| device.name == name).map_or(0, |device| device.index)
     }
@@ -68,7 +69,7 @@ impl Devices {
         self.list.iter()
     }
 
-    /// Number of the interface whose network has that address.
+    /// Number of the interface whose network contains the address.
     pub fn towards(&self, ip: IpAddr) -> Option<u32> {
         let found = self.iter().find(|device| device.addresses.iter().any(|own| own.has(ip)));
         found.map(|device| device.index)
@@ -98,7 +99,7 @@ impl Device {
             mac: interface.mac.0,
             up: interface.up,
             forward_ipv4: interface.forward_ipv4,
-            // Below the least MTU of IPv6 an interface has none of it.
+            // An interface below the minimum MTU of IPv6 has no IPv6.
             forward_ipv6: interface.forward_ipv6 && interface.mtu >= IPV6_LEAST_MTU,
             received: interface.received.clone(),
             addresses,
@@ -117,7 +118,7 @@ impl Address {
         Self { ip, length: prefix.length(), secondary, scope }
     }
 
-    /// Whether the address is of this one's network.
+    /// Whether the address is in this network.
     pub fn has(&self, ip: IpAddr) -> bool {
         ip.is_ipv4() == self.ip.is_ipv4()
             && bits::cut(bits::of(ip) ^ bits::of(self.ip), self.length) == 0

@@ -1,8 +1,8 @@
-//! The forwarding decision of one family: rules, tables, and the best way of a route.
+//! The forwarding decision of one address family: rules, tables, and the best path of a route.
 //!
-//! Two habits of Linux that matter: without rules of one's own the IPv4 tables `local` and
-//! `main` are one, so that the longest prefix of both wins; and IPv6 *prefers* the interface
-//! that it is asked about among routes of one metric, where IPv4 insists on it.
+//! Two properties of Linux matter: without custom rules the IPv4 tables `local` and `main` are one,
+//! so that the longest prefix of both wins; and among routes of one metric IPv6 *prefers* the
+//! requested interface, where IPv4 requires it.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,14 @@ pub(crate) struct Fib {
     ipv4: bool,
     tables: HashMap<TableId, Table>,
     policies: Vec<Policy>,
-    /// Whether somebody has added rules.
+    /// Whether there are custom rules.
     custom: bool,
 }
 
-/// Why there is no way.
+/// Why there is no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
-    /// No route, or one that sends the search on.
+    /// No route, or one that continues the search.
     Nothing,
     Blackhole,
     Unreachable,
@@ -47,20 +47,20 @@ impl Fib {
         }
         for (route, at) in world.routes.iter().zip(0..) {
             if route.to.is_ipv4() == ipv4 {
-                let entry = entry(route, devices).map_err(|key| no_interface(at, &key))?;
+                let entry = entry(route, devices).map_err(|error| error.error(at))?;
                 fib.add(route.table, entry);
             }
         }
         Ok(fib)
     }
 
-    /// Asks one table. `None`: there is no such table.
+    /// Searches one table. `None`: there is no such table.
     pub fn in_table(&self, table: TableId, flow: &Flow, devices: &Devices) -> Option<Found<'_>> {
         let id = if table.0 == 0 { TableId::MAIN } else { table };
         Some(self.search(self.tables.get(&self.merged(id))?, flow, devices))
     }
 
-    /// Asks the tables that the rules name.
+    /// Searches the tables that the rules name.
     pub fn by_rules(&self, flow: &Flow, devices: &Devices) -> Found<'_> {
         if self.ipv4 && !self.custom {
             return self.without_rules(flow, devices);
@@ -74,7 +74,8 @@ impl Fib {
         Err(Miss::Nothing)
     }
 
-    /// The table `default` is asked after every failure, a blackhole included.
+    /// Searches the default tables. The table `default` is searched after every failure, including
+    /// a blackhole.
     fn without_rules(&self, flow: &Flow, devices: &Devices) -> Found<'_> {
         let main = self.in_table(TableId::MAIN, flow, devices).unwrap_or(Err(Miss::Nothing));
         if main.is_ok() {
@@ -97,8 +98,8 @@ impl Fib {
         Err(Miss::Nothing)
     }
 
-    /// Which of several ways a flow takes. Linux hashes with a secret of its own; here the
-    /// choice follows from the addresses alone. One that was asked for is kept.
+    /// The path of a route that a flow takes. Linux hashes with a secret; here the choice depends
+    /// on the addresses alone. A requested path is kept.
     pub fn choose(&self, route: &RouteEntry, found: Path, flow: &Flow, devices: &Devices) -> Path {
         let several = route.paths.len() > 1;
         if !several || flow.oif != 0 {
@@ -127,7 +128,7 @@ impl Fib {
         if one { TableId::MAIN } else { table }
     }
 
-    /// The routes that Linux makes of the addresses of interfaces.
+    /// Adds the routes that the addresses of interfaces imply.
     fn connect(&mut self, devices: &Devices) {
         let ipv4 = self.ipv4;
         for device in devices.iter().filter(|device| device.up) {
@@ -146,7 +147,7 @@ impl Fib {
     }
 }
 
-/// Tables, types and destinations of the routes that follow from an address.
+/// Tables, types and destinations of the routes that an address implies.
 fn connected(
     own: AddressPrefix,
     secondary: bool,
@@ -174,7 +175,7 @@ fn connected(
     routes
 }
 
-/// IPv4: the first route with a live way out of the interface that was asked for.
+/// IPv4: the first route with a usable path out of the requested interface.
 fn first<'a>(routes: Routes<'a>, flow: &Flow, devices: &Devices) -> Option<Found<'a>> {
     for route in routes.iter() {
         if route.tos != 0 && route.tos != flow.tos & LEGACY_TOS {
@@ -196,8 +197,8 @@ fn first<'a>(routes: Routes<'a>, flow: &Flow, devices: &Devices) -> Option<Found
     None
 }
 
-/// IPv6: of the routes with the lowest metric the one through the interface that was asked about;
-/// where none of them lives, the same of all others.
+/// IPv6: the route through the requested interface, of those with the lowest metric; if none is
+/// usable, that of all others.
 fn best<'a>(routes: Routes<'a>, flow: &Flow, devices: &Devices) -> Option<(&'a RouteEntry, Path)> {
     let lowest = routes.iter().next()?.metric;
     let pick = |lowest_only: bool| {
@@ -216,7 +217,7 @@ fn best<'a>(routes: Routes<'a>, flow: &Flow, devices: &Devices) -> Option<(&'a R
     pick(true).or_else(|| pick(false))
 }
 
-/// 32 bits of the addresses, well mixed (the finalizer of `splitmix64`).
+/// Hash of the addresses in 32 bits (the finalizer of SplitMix64).
 fn hash(flow: &Flow) -> u64 {
     let both = flow.source ^ flow.destination.rotate_left(1);
     let mut bits = (both >> 64) as u64 ^ both as u64;
@@ -226,18 +227,19 @@ fn hash(flow: &Flow) -> u64 {
     bits >> 32
 }
 
-fn entry(route: &Route, devices: &Devices) -> Result<RouteEntry, String> {
+/// A route with the numbers of its interfaces.
+fn entry(route: &Route, devices: &Devices) -> Result<RouteEntry, NoInterface> {
     let mut paths = Vec::new();
-    let own = (route.via, route.dev.as_ref(), 1, "via".to_owned());
-    let hops = route.next_hops.iter().zip(0..);
-    let hops = hops
-        .map(|(hop, at)| (hop.via, hop.dev.as_ref(), hop.weight, format!("next_hops[{at}].via")));
-    let several: Vec<_> = hops.collect();
-    for (gateway, dev, weight, key) in if several.is_empty() { vec![own] } else { several } {
+    let own = (route.via, route.dev.as_ref(), 1, NoInterface { next_hop: None });
+    let several = route.next_hops.iter().enumerate().map(|(at, hop)| {
+        (hop.via, hop.dev.as_ref(), hop.weight, NoInterface { next_hop: Some(at) })
+    });
+    let several: Vec<_> = several.collect();
+    for (gateway, dev, weight, error) in if several.is_empty() { vec![own] } else { several } {
         let device = match (dev, gateway) {
             (Some(name), _) => devices.index_of(name),
-            (None, Some(gateway)) => devices.towards(gateway).ok_or(key)?,
-            // Routes that end packets are, for IPv6, those of the loopback interface.
+            (None, Some(gateway)) => devices.towards(gateway).ok_or(error)?,
+            // IPv6 routes without an interface belong to the loopback interface.
             (None, None) => devices.index_of("lo"),
         };
         paths.push(Path { device, gateway, weight });
@@ -259,7 +261,7 @@ fn entry(route: &Route, devices: &Devices) -> Result<RouteEntry, String> {
     })
 }
 
-/// A route to a link, without ways yet.
+/// A route to a link, without paths.
 fn plain(to: AddressPrefix, kind: RouteKind, metric: u32) -> RouteEntry {
     RouteEntry {
         kind,
@@ -275,12 +277,20 @@ fn plain(to: AddressPrefix, kind: RouteKind, metric: u32) -> RouteEntry {
     }
 }
 
-fn no_interface(at: usize, key: &str) -> Error {
-    Error::value(
-        format!("routes[{at}].{key}"),
-        "no interface has an address of this router's network; say `dev`",
-    )
+/// A gateway that is in the network of no interface: that of a route, or of one of its next hops.
+struct NoInterface {
+    next_hop: Option<usize>,
 }
 
-/// `INET_DSCP_LEGACY_TOS_MASK`: the bits that routes by type of service look at.
+impl NoInterface {
+    fn error(&self, route: usize) -> Error {
+        let key = match self.next_hop {
+            None => format!("routes[{route}].via"),
+            Some(hop) => format!("routes[{route}].next_hops[{hop}].via"),
+        };
+        Error::value(key, "no interface has an address of this router's network; specify `dev`")
+    }
+}
+
+/// Bits of the type of service that routes compare: `INET_DSCP_LEGACY_TOS_MASK`.
 const LEGACY_TOS: u8 = 0x1c;

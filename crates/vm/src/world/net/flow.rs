@@ -1,13 +1,13 @@
-//! `Flow`: the packet, real or asked about, for which a route is looked up.
+//! `Flow`: the packet for which a route is looked up.
 
-/// The addresses and marks that decide on a route.
+/// The addresses and marks that determine a route.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flow {
     pub destination: u128,
     pub source: u128,
-    /// Whether the source is known, or yet to be chosen.
+    /// Whether the source is known; otherwise it is selected later.
     pub has_source: bool,
-    /// Numbers of interfaces: where the packet came in, where it must go out (0: anywhere).
+    /// Numbers of the ingress interface and of the requested egress interface (0: any).
     pub iif: u32,
     pub oif: u32,
     pub mark: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// The interface that IPv6 prefers: where to go out, or else where the packet came in.
+    /// The interface that IPv6 prefers: egress, else ingress.
     pub fn wanted(&self) -> u32 {
         if self.oif != 0 { self.oif } else { self.iif }
     }

@@ -1,8 +1,8 @@
-//! A world as programs look things up in it: tables made once, read without allocating.
+//! Lookup tables of an environment: created once, read without allocation.
 //!
-//! Rule: what a lookup finds is what Linux 6.18 would find in the same routes, rules, neighbours
-//! and sockets; where Linux draws lots (several next hops) the choice here follows from the
-//! packet's addresses alone, so that runs repeat.
+//! Rule: a lookup finds what Linux 6.18 finds in the same routes, rules, neighbors and sockets.
+//! Where Linux chooses at random (several next hops), the choice depends on the packet's addresses
+//! alone, so that runs repeat.
 
 pub(crate) mod bits;
 mod connection_layout;
@@ -37,7 +37,7 @@ pub(crate) use socket_image::{
 pub(crate) use sockets::{Ends, Entry as SocketEntry, Place, Sockets};
 pub(crate) use table::{Path, RouteEntry};
 
-/// What programs see of a world's network.
+/// The network of an environment, as programs look it up.
 #[derive(Debug)]
 pub(crate) struct Net {
     pub devices: Devices,
@@ -47,15 +47,15 @@ pub(crate) struct Net {
     pub sockets: Sockets,
     pub cookies: Cookies,
     pub connections: Connections,
-    /// The shape in which programs see connections, once one has asked for any.
+    /// Layout of connections in memory, determined at the first use.
     pub connection_layout: OnceLock<ConnectionLayout>,
 }
 
 impl Net {
-    /// Makes the tables of a world.
+    /// Creates the tables of an environment.
     ///
     /// # Errors
-    /// [`Error::Value`] where the world contradicts itself.
+    /// [`Error::Value`] if the environment is inconsistent.
     pub fn new(world: &World) -> Result<Self, Error> {
         world.check()?;
         let devices = Devices::new(&world.interfaces);

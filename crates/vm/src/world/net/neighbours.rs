@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::Devices;
 use crate::world::Neighbour;
 
-/// The entries that may be used: a packet can leave towards them at once.
+/// The usable entries: a packet can be sent to them immediately.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     known: HashMap<(u32, IpAddr), [u8; 6]>,
@@ -20,7 +20,7 @@ impl Neighbours {
         Self { known: known.collect() }
     }
 
-    /// The hardware address of `ip` on the interface of that number.
+    /// The hardware address of `ip` on an interface.
     pub fn mac(&self, device: u32, ip: IpAddr) -> Option<[u8; 6]> {
         self.known.get(&(device, ip)).copied()
     }

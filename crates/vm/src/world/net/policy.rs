@@ -1,4 +1,4 @@
-//! Policy rules in the order that they are tried.
+//! Policy rules in the order in which they are tried.
 
 use packet::AddressPrefix;
 
@@ -6,21 +6,21 @@ use super::flow::Flow;
 use super::{Devices, bits};
 use crate::world::{Mark, Rule, TableId};
 
-/// A rule with its interfaces' numbers.
+/// A rule with the numbers of its interfaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub table: TableId,
     priority: u32,
     from: Option<AddressPrefix>,
     to: Option<AddressPrefix>,
-    /// 0: any.
+    /// Number of the ingress interface; 0 for any.
     iif: u32,
     oif: u32,
     mark: Mark,
 }
 
 impl Policy {
-    /// The rules for one family, those that are always there included.
+    /// The rules of one family, including the default rules.
     pub fn all(rules: &[Rule], devices: &Devices, ipv4: bool) -> Vec<Self> {
         let fixed = if ipv4 { &FIXED[..] } else { &FIXED[..2] };
         let fixed = fixed.iter().map(|(priority, table)| Rule::new(*priority, *table));
@@ -43,7 +43,7 @@ impl Policy {
         }
     }
 
-    /// Whether the flow is one of those that the rule is for.
+    /// Whether the rule applies to the flow.
     pub fn matches(&self, flow: &Flow) -> bool {
         let within = |prefix: Option<AddressPrefix>, address: u128| {
             prefix.is_none_or(|prefix| {
@@ -51,7 +51,7 @@ impl Policy {
             })
         };
         let source = match self.from {
-            // A source that is yet to be chosen is of no network.
+            // A source that is not yet selected is in no network.
             Some(from) if from.length() > 0 => flow.has_source && within(self.from, flow.source),
             _ => true,
         };
@@ -63,6 +63,6 @@ impl Policy {
     }
 }
 
-/// What Linux starts with; IPv6 has the first two.
+/// Default rules of Linux; IPv6 has the first two.
 const FIXED: [(u32, TableId); 3] =
     [(0, TableId::LOCAL), (32766, TableId::MAIN), (32767, TableId::DEFAULT)];

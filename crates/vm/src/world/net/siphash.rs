@@ -1,6 +1,6 @@
 //! SipHash-2-4 (Aumasson, Bernstein 2012): a keyed hash that is the same on every machine.
 
-/// 64 bits of `bytes` under a key of 128 bits.
+/// Hash of `bytes` in 64 bits under a key of 128 bits.
 pub(crate) fn siphash(key: [u64; 2], bytes: &[u8]) -> u64 {
     let mut state = State([
         key[0] ^ 0x736f_6d65_7073_6575,

@@ -1,4 +1,4 @@
-//! A socket as programs read it: `struct bpf_sock`, and the start of the kernel's own.
+//! Sockets as programs read them: `struct bpf_sock`, and the start of the kernel's structure.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,11 +11,11 @@ pub(crate) type Image = [u8; 80];
 /// family, state, interface. The rest is zero.
 pub(crate) type KernelImage = [u8; 512];
 
-/// Where [`KernelImage`] has a pointer that programs cannot follow (`skc_net`): it leads back to
-/// the socket that was asked.
+/// Offset in [`KernelImage`] of a pointer that programs cannot follow (`skc_net`): it holds the
+/// address of the original socket.
 pub(crate) const ORIGIN: usize = 48;
 
-/// `struct bpf_sock` of a socket bound to the interface of that number.
+/// `struct bpf_sock` of a socket that is bound to an interface, by number.
 pub(crate) fn of(socket: &Socket, device: u32) -> Image {
     let mut image = [0; 80];
     let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
@@ -44,14 +44,14 @@ pub(crate) fn of(socket: &Socket, device: u32) -> Image {
     image
 }
 
-/// The kernel's structure, from the image and with the address that leads back to it.
+/// The kernel's structure, from the image and the address of the original socket.
 pub(crate) fn kernel(image: &Image, origin: u64) -> KernelImage {
     let mut kernel = [0; 512];
     let mut put = |at: usize, bytes: &[u8]| kernel[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &image[52..56]);
     put(4, &image[24..28]);
     put(12, &image[48..50]);
-    // Ports and families are small numbers of four bytes there and of two here.
+    // Ports and families have four bytes there and two here.
     put(14, &image[44..46]);
     put(16, &image[4..6]);
     put(18, &image[72..73]);
@@ -66,8 +66,8 @@ fn family(address: SocketAddr) -> u32 {
     if address.is_ipv4() { AF_INET } else { AF_INET6 }
 }
 
-/// What an IPv6 socket has in the place of its IPv4 address: that of a mapped one, none for any,
-/// else an address that nobody has.
+/// IPv4 address of an IPv6 socket: that of a mapped address, none for any, else an address that no
+/// host has.
 fn ipv4(ip: IpAddr) -> Ipv4Addr {
     match ip {
         IpAddr::V4(v4) => v4,
@@ -76,8 +76,7 @@ fn ipv4(ip: IpAddr) -> Ipv4Addr {
     }
 }
 
-/// What an IPv4 socket has in the place of its IPv6 address: a connection that was accepted has
-/// the mapped one, others none.
+/// IPv6 address of an IPv4 socket: the mapped address for an accepted connection, otherwise none.
 fn ipv6(socket: &Socket, ip: IpAddr) -> Ipv6Addr {
     let accepted = socket.protocol == Protocol::Tcp && socket.remote.is_some();
     match ip {
@@ -91,5 +90,5 @@ const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 const SOCK_STREAM: u32 = 1;
 const SOCK_DGRAM: u32 = 2;
-/// `net/ipv6.h`.
+/// `LOOPBACK4_IPV6` of `net/ipv6.h`.
 const LOOPBACK4_IPV6: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 6);

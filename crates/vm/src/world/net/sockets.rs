@@ -1,8 +1,8 @@
-//! The sockets of a world, found as the kernel finds the receiver of a packet.
+//! The sockets of an environment, looked up as the kernel finds the receiver of a packet.
 //!
-//! Connected sockets are found by all four ends; else the best of those that take packets to the
-//! port, first by their own address, then by any. Of equals (several sockets that share a port)
-//! the first in the world is taken; the kernel spreads flows over them by a secret of its own.
+//! Connected sockets are found by both endpoints; otherwise the best of those that accept packets
+//! to the port, first by their own address, then by any. Of equals (several sockets that share a
+//! port) the first in the environment is taken; the kernel distributes flows over them by a secret.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,7 +17,7 @@ use crate::world::{Protocol, Socket, SocketState};
 pub(crate) struct Sockets {
     list: Vec<Entry>,
     connected: HashMap<Ends, Vec<u32>>,
-    /// Those that take packets to a port, connected UDP sockets included.
+    /// Sockets that accept packets to a port, including connected UDP sockets.
     ports: HashMap<(Protocol, u16), Vec<u32>>,
     images: HashMap<Image, u32>,
 }
@@ -31,17 +31,17 @@ pub(crate) struct Entry {
     pub ipv6_only: bool,
     pub local: SocketAddr,
     pub remote: Option<SocketAddr>,
-    /// Number of the interface that it is bound to; 0 for any.
+    /// Number of the interface to which it is bound; 0 for any.
     pub device: u32,
     netns: Option<u32>,
     pub image: Image,
-    /// Whether it hands out SYN cookies: its queue is full.
+    /// Whether it issues SYN cookies because its queue is full.
     pub queue_full: bool,
-    /// Whether it has done so of late: it takes them back.
+    /// Whether it issued some recently and accepts them.
     overflowed: AtomicBool,
 }
 
-/// Source and destination of a packet, in the family that was asked for.
+/// Source and destination of a packet, in the requested family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ends {
     pub protocol: Protocol,
@@ -49,7 +49,7 @@ pub(crate) struct Ends {
     pub to: SocketAddr,
 }
 
-/// Where to look: the network namespace, and the interface that the packet came in on.
+/// Scope of a lookup: the network namespace, and the ingress interface of the packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub netns: Option<u32>,
@@ -74,12 +74,12 @@ impl Sockets {
         self.list.get(number as usize)
     }
 
-    /// The socket that looks like that to programs.
+    /// The socket that programs see as this image.
     pub fn like(&self, image: &Image) -> Option<u32> {
         self.images.get(image).copied()
     }
 
-    /// The socket that a packet would go to.
+    /// The socket that receives a packet.
     pub fn find(&self, ends: &Ends, place: Place) -> Option<u32> {
         self.find_connected(ends, place).or_else(|| {
             let own = self.best(ends, ends.to.ip(), place);
@@ -87,8 +87,7 @@ impl Sockets {
         })
     }
 
-    /// A socket that listens where the one of that number does: for requests, which are no
-    /// sockets of their own yet.
+    /// A listening socket at the address of another: for requests, which have no socket yet.
     pub fn listener_of(&self, number: u32) -> Option<u32> {
         let request = self.at(number)?;
         let from = request.remote?;
@@ -103,7 +102,7 @@ impl Sockets {
         self.connected.get(ends)?.iter().find(fits).copied()
     }
 
-    /// The highest score among the sockets whose own address is `own`.
+    /// The socket with the highest score among those with the address `own`.
     fn best(&self, ends: &Ends, own: IpAddr, place: Place) -> Option<u32> {
         let mut best = None;
         for number in self.ports.get(&(ends.protocol, ends.to.port()))? {
@@ -126,7 +125,7 @@ impl Sockets {
                 self.connected.entry(ends).or_default().push(number);
             }
         }
-        // UDP has no listening state: every socket but a connected one of TCP takes packets.
+        // UDP has no listening state: every socket accepts packets except connected TCP sockets.
         if entry.state == SocketState::Listen || entry.protocol == Protocol::Udp {
             let port = (entry.protocol, entry.local.port());
             self.ports.entry(port).or_default().push(number);
@@ -154,12 +153,12 @@ impl Entry {
         }
     }
 
-    /// Whether it is more than the shadow of a connection.
+    /// Whether it is a full socket: neither a request nor in time-wait.
     pub fn is_full(&self) -> bool {
         !matches!(self.state, SocketState::TimeWait | SocketState::NewSynRecv)
     }
 
-    /// Notes that the queue overflowed.
+    /// Records that the queue overflowed.
     pub fn overflow(&self) {
         self.overflowed.store(true, Relaxed);
     }
@@ -172,7 +171,7 @@ impl Entry {
         self.netns == place.netns && (self.device == 0 || self.device == place.device)
     }
 
-    /// Its address as packets of each family meet it.
+    /// Its address in each family.
     fn views(&self) -> impl Iterator<Item = SocketAddr> {
         let ipv4 = match self.local.ip() {
             IpAddr::V6(v6) if !self.ipv6_only => {
@@ -185,7 +184,8 @@ impl Entry {
         std::iter::once(self.local).chain(mapped)
     }
 
-    /// How well it fits a packet, as `compute_score` of each protocol and family reckons.
+    /// Score of the match with a packet, as `compute_score` of each protocol and family computes
+    /// it.
     fn score(&self, ends: &Ends, own: IpAddr) -> Option<u32> {
         let local = self.views().find(|local| local.ip() == own)?;
         let bound = u32::from(self.device != 0);
@@ -197,12 +197,12 @@ impl Entry {
         let connected = self.connected_score(ends, local)?;
         match own {
             IpAddr::V4(_) => Some(1 + same_family + 4 * connected + 4 * bound),
-            // Zero wins over nothing here too: any score above that of no socket does.
+            // A score of zero is also a match.
             IpAddr::V6(_) => Some(connected + bound),
         }
     }
 
-    /// How many of the peer's address and port are set; all that are must be the packet's.
+    /// Number of the peer's address and port that are set; those that are set must match.
     fn connected_score(&self, ends: &Ends, local: SocketAddr) -> Option<u32> {
         let Some(remote) = self.remote else { return Some(0) };
         let remote = seen(remote, local)?;

@@ -1,4 +1,4 @@
-//! Which of its own addresses a machine would send from.
+//! Selection of the source address of a host.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,8 +6,8 @@ use super::device::{Address, is_link_local, scope};
 use super::{Device, Devices, Net, Path, RouteEntry, bits};
 
 impl Net {
-    /// IPv4: the route's own source, else an address of its interface, best of the router's
-    /// network, else any that reaches far enough; unspecified where there is none.
+    /// IPv4: the route's own source, else an address of its interface: preferably in the router's
+    /// network, else any with a sufficient scope. Unspecified if there is none.
     pub fn source_ipv4(&self, route: &RouteEntry, path: Path) -> Ipv4Addr {
         if let Some(IpAddr::V4(source)) = route.source {
             return source;
@@ -64,8 +64,8 @@ fn best_ipv6(devices: &Devices, out: u32, to: Ipv6Addr) -> Option<Ipv6Addr> {
     best.map(|(_, ip)| ip)
 }
 
-/// Compared in this order: the same address, a fitting reach, the interface, the label, not an
-/// ORCHID for others, how many bits are in common.
+/// Compared in this order: same address, sufficient scope, interface, label, no ORCHID for others,
+/// number of common bits.
 type Score = (bool, i32, bool, bool, bool, u32);
 
 fn score(own: Ipv6Addr, length: u8, same_device: bool, to: Ipv6Addr) -> Score {
@@ -79,7 +79,7 @@ fn score(own: Ipv6Addr, length: u8, same_device: bool, to: Ipv6Addr) -> Score {
     (own == to, reaches, same_device, same_label, same_orchid, common)
 }
 
-/// The scope of an address as in RFC 4007; loopback reaches as far as a link, none no way.
+/// Scope of an address (RFC 4007); loopback has that of a link, an unspecified address none.
 fn reach(ip: Ipv6Addr) -> i32 {
     match ip {
         ip if ip.is_unspecified() => -1,
@@ -90,7 +90,7 @@ fn reach(ip: Ipv6Addr) -> i32 {
     }
 }
 
-/// The label that Linux starts with for the address: longest prefix of its policy table.
+/// Default label of an address in Linux: longest prefix of its policy table.
 fn label(ip: Ipv6Addr) -> u32 {
     let found =
         LABELS.iter().find(|(prefix, length, _)| bits::cut(ip.to_bits() ^ prefix, *length) == 0);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::bits;
 use crate::world::RouteKind;
 
-/// A route as lookups find it.
+/// A route in a table.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteEntry {
     pub kind: RouteKind,
@@ -17,15 +17,15 @@ pub(crate) struct RouteEntry {
     pub source: Option<IpAddr>,
     /// A locked MTU.
     pub mtu: Option<u32>,
-    /// How far it reaches; decides which source addresses fit.
+    /// Scope; it determines which source addresses are suitable.
     pub scope: u8,
-    /// At least one.
+    /// The paths, at least one.
     pub paths: Box<[Path]>,
     /// Routes of the local table come before others of the same prefix.
     pub local_table: bool,
 }
 
-/// A way that a route goes.
+/// A path of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// Number of the interface; 0 for none.
@@ -38,7 +38,7 @@ pub(crate) struct Path {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     entries: Vec<RouteEntry>,
-    /// The longest prefixes first; under each network, the places of its routes.
+    /// Longest prefixes first; for each network, the positions of its routes.
     lengths: Vec<(u8, HashMap<u128, Vec<u32>>)>,
 }
 
@@ -58,7 +58,7 @@ impl Table {
         self.entries.push(entry);
     }
 
-    /// The lists of routes whose prefix has the address, longest first. Each is sorted.
+    /// The routes of each prefix that contains the address, longest first. Each list is sorted.
     pub fn matching(&self, address: u128) -> impl Iterator<Item = Routes<'_>> {
         let found = self
             .lengths
@@ -68,7 +68,7 @@ impl Table {
     }
 }
 
-/// The routes of one prefix, in the order that they are tried.
+/// The routes of one prefix, in the order in which they are tried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routes<'a> {
     entries: &'a [RouteEntry],

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use kernel::Source;
-use vm::{Called, Fault, Hook, Step};
+use vm::{CallEvent, Fault, Hook, Step};
 
 use super::arm::Arm;
 use super::explain::{Words, file_name};
@@ -167,7 +167,7 @@ impl Hook for Tracer {
         self.current = Some((line, *step.registers, step.depth));
     }
 
-    fn call(&mut self, _: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, _: &Step<'_>, call: &CallEvent<'_>) {
         self.words.called(call.name, &call.args, call.result);
     }
 

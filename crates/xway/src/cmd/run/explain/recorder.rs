@@ -5,7 +5,7 @@
 //! on a stack by depth.
 
 use spec::insn::{self, Insn};
-use vm::{Called, Fault, Hook, Pointee, Step, Written};
+use vm::{CallEvent, Fault, Hook, Pointee, Step, WriteEvent};
 
 use super::branch;
 use super::calls::{self, Asked};
@@ -223,7 +223,7 @@ impl Hook for Recorder {
         self.path.add(StepEffect::Branch { slot: step.slot, test, taken });
     }
 
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         let known = self.waiting.iter().rposition(|waiting| waiting.depth <= step.depth);
         let Some(waiting) = known.map(|at| self.waiting.swap_remove(at)) else { return };
         self.words.called(call.name, &call.args, call.result);
@@ -239,7 +239,7 @@ impl Hook for Recorder {
         self.last = Some((step.depth, step.program.function_name(step.slot).to_owned()));
     }
 
-    fn write(&mut self, step: &Step<'_>, write: &Written) {
+    fn write(&mut self, step: &Step<'_>, write: &WriteEvent) {
         let old = self.before.take().unwrap_or_default();
         let new = write.value.to_ne_bytes()[..write.len.min(8)].to_vec();
         let place = match step.pointee(write.address) {

@@ -1,21 +1,21 @@
-//! `struct xdp_md` as programs read it: 32-bit fields, three of which yield packet pointers.
+//! `struct xdp_md` as programs read it: 32-bit fields, three of which are packet pointers.
 //!
-//! The kernel rewrites such loads when it verifies; here they miss every region of memory and
-//! come to [`Worker::load_context`]. The context is read-only, every field is four bytes.
+//! The kernel rewrites such loads during verification; here they miss all memory and are handled by
+//! [`Processor::load_context`]. The context is read-only; every field has four bytes.
 
-use super::Worker;
+use super::Processor;
 use crate::memory::Refused;
 
-/// What surrounds a packet.
+/// Origin of a packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Context {
     pub ingress_ifindex: u32,
     pub rx_queue: u32,
-    /// Set where a program of a devmap runs.
+    /// Egress interface; set only for programs of a devmap.
     pub egress_ifindex: u32,
 }
 
-impl Worker {
+impl Processor {
     /// The field at `offset`; only whole fields can be read.
     pub(crate) fn load_context(&self, offset: u64, len: usize) -> Result<u64, Refused> {
         if len != 4 {

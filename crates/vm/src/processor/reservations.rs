@@ -1,20 +1,20 @@
-//! Records of ring buffers that a program is writing: each in a window of exactly its size.
+//! Ring buffer records that a program is writing, each in a window of exactly its size.
 //!
-//! Rule: a window is open from reserving to finishing; whatever is open when a run ends is
-//! discarded, and a fault, as the kernel's verifier refuses such programs. Windows are taken in
-//! turn, so that a pointer into a finished record hits nothing for a while.
+//! Rule: a window is open from the reservation to the end of the record. Records that are open when
+//! a run ends are discarded, and are a fault, as the kernel's verifier refuses such programs.
+//! Windows are used in turn, so that a pointer into a finished record soon hits no memory.
 
 use std::sync::Arc;
 
+use super::Processor;
 use crate::maps::{Place, Ring};
 use crate::memory::{Layout, Memory, RegionId, offset};
-use crate::worker::Worker;
 
-/// The open records of a worker.
+/// The open records of a processor.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
     open: [Option<Open>; RegionId::RECORDS_AT_ONCE as usize],
-    /// Where to look for a free window next.
+    /// The window at which the next search starts.
     turn: u32,
     count: u32,
 }
@@ -32,7 +32,7 @@ impl Reservations {
         self.count == 0
     }
 
-    /// A window that is free, if one is.
+    /// A free window.
     fn free(&mut self) -> Option<u32> {
         let windows = RegionId::RECORDS_AT_ONCE;
         let steps = (0..windows).map(|step| (self.turn + step) % windows);
@@ -42,10 +42,10 @@ impl Reservations {
     }
 }
 
-impl Worker {
-    /// Reserves a record in a ring buffer; the address of its bytes. `None` when the ring, or the
-    /// number of records open at once, is full.
-    pub(crate) fn reserve_record(&mut self, map: u32, len: u64) -> Option<u64> {
+impl Processor {
+    /// Reserves a record in a ring buffer and returns the address of its bytes. `None` when the
+    /// ring is full, or too many records are open.
+    pub fn reserve_record(&mut self, map: u32, len: u64) -> Option<u64> {
         let Self { maps, memory, reservations, .. } = self;
         let ring = maps.get(map as usize)?.ring()?;
         let window = reservations.free()?;
@@ -55,8 +55,8 @@ impl Worker {
         Some(open_window(memory, window, ring, &place))
     }
 
-    /// Hands the record at exactly that address on; `false` when none is reserved there.
-    pub(crate) fn finish_record(&mut self, address: u64, discard: bool) -> bool {
+    /// Submits or discards the record at exactly that address; `false` if none is reserved there.
+    pub fn finish_record(&mut self, address: u64, discard: bool) -> bool {
         let Some(window) = self.window_at(address) else { return false };
         let Self { maps, memory, reservations, .. } = self;
         let Some(open) = reservations.open[window as usize].take() else { return false };
@@ -68,8 +68,8 @@ impl Worker {
         true
     }
 
-    /// Discards what the finished run has not handed on; whether there was any.
-    pub(crate) fn discard_records(&mut self) -> bool {
+    /// Discards the records that the finished run left open; whether there were any.
+    pub fn discard_records(&mut self) -> bool {
         if self.reservations.is_empty() {
             return false;
         }
@@ -79,15 +79,16 @@ impl Worker {
         true
     }
 
-    /// Shows a record of a user ring buffer to the program until [`Worker::hide_record`].
-    pub(super) fn show_record(&mut self, map: u32, place: &Place) -> Option<u64> {
+    /// Shows a record of a user ring buffer to the program until [`Processor::hide_record`].
+    pub fn show_record(&mut self, map: u32, place: &Place) -> Option<u64> {
         let Self { maps, memory, reservations, .. } = self;
         let ring = maps.get(map as usize)?.ring()?;
         let window = reservations.free()?;
         Some(open_window(memory, window, ring, place))
     }
 
-    pub(super) fn hide_record(&mut self, address: u64) {
+    /// Ends [`Processor::show_record`].
+    pub fn hide_record(&mut self, address: u64) {
         if let Some(window) = RegionId::of(address).as_record() {
             close_window(&mut self.memory, window);
         }

@@ -1,4 +1,5 @@
-//! The trace log: what programs printed, bounded, oldest lines lost first and counted.
+//! The trace log: lines that programs printed. It is bounded; the oldest lines are dropped and
+//! counted.
 
 use std::collections::VecDeque;
 
@@ -7,15 +8,15 @@ use crate::limits;
 /// One line that a program printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceLine {
-    /// The processor it ran on.
+    /// The processor that printed it.
     pub cpu: u32,
     /// Nanoseconds since boot.
     pub time_ns: u64,
-    /// As the program formatted it.
+    /// The formatted text.
     pub text: String,
 }
 
-/// The lines not yet taken.
+/// The lines that were not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     lines: VecDeque<TraceLine>,
@@ -31,7 +32,7 @@ impl Log {
         self.lines.push_back(line);
     }
 
-    /// The lines, oldest first, and how many were lost before them.
+    /// Takes the lines, oldest first, and the number of older lines that were lost.
     pub fn take(&mut self) -> (Vec<TraceLine>, u64) {
         (self.lines.drain(..).collect(), std::mem::take(&mut self.lost))
     }

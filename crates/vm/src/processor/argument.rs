@@ -1,18 +1,18 @@
-//! Arguments that point into memory: checked, loaded and stored, with a fault that explains.
+//! Access to memory arguments of helpers: checked, loaded and stored, with a fault that explains.
 //!
-//! Rule: every method names the function and the argument, counted from 1, as the fault will.
+//! Rule: every method takes the function and the number of the argument, from 1, for the fault.
 
 use crate::fault::{Cause, Fault};
 use crate::memory::Refused;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
-/// An argument that the kernel's verifier would not let through. `argument` counts from 1.
+/// The fault of an argument that the kernel's verifier would not accept. `argument` counts from 1.
 #[cold]
 pub(crate) fn bad_argument(function: &str, argument: u8, why: impl Into<String>) -> Box<Fault> {
     Fault::new(Cause::Argument { function: function.to_owned(), argument, why: why.into() })
 }
 
-impl Worker {
+impl Processor {
     /// Turns a refused access to a helper's argument into a fault that explains it.
     #[cold]
     pub(crate) fn bad_memory(
@@ -26,7 +26,7 @@ impl Worker {
         move |Refused| bad_argument(&function, argument, why.clone())
     }
 
-    /// Whether `len` bytes at an argument's address can be read, or written.
+    /// Checks that `len` bytes at an argument's address can be read, or written.
     pub(crate) fn check_argument(
         &self,
         function: &str,
@@ -41,7 +41,7 @@ impl Worker {
         }
     }
 
-    /// At most [`CHUNK`] bytes at an argument's address.
+    /// The bytes at an argument's address, at most [`CHUNK`].
     pub(crate) fn argument(
         &mut self,
         function: &str,
@@ -54,6 +54,7 @@ impl Worker {
         Ok(memory.view(address, len, &mut local.buffer[..]).unwrap_or(&[]))
     }
 
+    /// Loads a byte at an argument's address.
     pub(crate) fn load_u8(
         &self,
         function: &str,
@@ -66,6 +67,7 @@ impl Worker {
         }
     }
 
+    /// Loads eight bytes at an argument's address.
     pub(crate) fn load_u64(
         &self,
         function: &str,
@@ -76,6 +78,7 @@ impl Worker {
         loaded.map_err(|refused| self.bad_memory(function, argument, (address, 8, false))(refused))
     }
 
+    /// Stores eight bytes at an argument's address.
     pub(crate) fn store_u64(
         &mut self,
         function: &str,
@@ -110,5 +113,5 @@ impl Worker {
     }
 }
 
-/// Bytes that helpers copy at once.
+/// Bytes that helpers copy in one step.
 pub(crate) const CHUNK: usize = 1024;

@@ -1,18 +1,19 @@
-//! How often each instruction ran, and which way each branch went; by source line where the
-//! object has lines.
+//! Number of executions of each instruction and of each direction of a branch; by source line if
+//! the object has lines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::hook::{Hook, Step};
 use crate::code::{Program, SourceLine};
 use crate::fault::Fault;
 use crate::machine::Machine;
+use crate::processor::{Hook, Step};
 
-/// A hook that counts. Counts of several workers or captures of one object can be merged.
+/// A hook that counts executions. Counts of several workers or captures of one object can be
+/// merged.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
-    /// By the program's number.
+    /// Counts by program number.
     programs: BTreeMap<usize, ProgramCoverage>,
     runs: u64,
 }
@@ -20,11 +21,13 @@ pub struct Coverage {
 /// Counts of one program, by slot.
 #[derive(Clone, Debug)]
 pub struct ProgramCoverage {
+    /// The program.
     pub program: Arc<Program>,
+    /// Executions of the instruction in each slot.
     pub hits: Vec<u64>,
-    /// Conditional jumps: how often taken.
+    /// Number of times that the conditional jump in the slot was taken.
     pub taken: Vec<u64>,
-    /// Conditional jumps: how often not taken.
+    /// Number of times that the conditional jump in the slot was not taken.
     pub passed: Vec<u64>,
 }
 
@@ -34,7 +37,8 @@ pub struct LineCoverage {
     pub file: String,
     pub line: u32,
     pub text: String,
-    /// Runs of the line's most frequent instruction; added over programs that share the line.
+    /// Executions of the line's most frequent instruction; summed over programs that share the
+    /// line.
     pub hits: u64,
     /// The line's conditional jumps.
     pub branches: Vec<BranchCoverage>,
@@ -56,17 +60,18 @@ pub struct FunctionCoverage {
     pub program: String,
     pub name: String,
     pub file: String,
-    /// 0 for objects without lines.
+    /// First source line; 0 for objects without lines.
     pub line: u32,
-    /// How often its first instruction ran.
+    /// Executions of its first instruction.
     pub hits: u64,
-    /// Instructions, and those of them that ran.
+    /// Number of instructions.
     pub slots: usize,
+    /// Number of instructions that were executed.
     pub slots_hit: usize,
 }
 
 impl Coverage {
-    /// Knows all programs of a machine, so that those that never run show too.
+    /// An empty record of all programs of a machine, so that programs that never run are included.
     pub fn new(machine: &Machine) -> Self {
         let mut coverage = Self::default();
         for program in machine.programs() {

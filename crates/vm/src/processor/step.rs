@@ -1,37 +1,69 @@
-//! What a hook may look at beside registers: memory, and what an address means.
+//! The position of a run as a hook sees it: registers, memory, and the meaning of addresses.
 
-use super::hook::Step;
-use crate::code::function_at;
+use std::sync::Arc;
+
+use crate::code::{Program, function_at};
 use crate::limits;
-use crate::memory::{RegionId, offset};
+use crate::memory::{Memory, POISON, RegionId, offset};
 
-/// What a register's value means as an address.
+/// Position of a run: in [`Hook::step`](super::Hook::step) before the instruction, in the other
+/// events after it.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    /// The program that is running.
+    pub program: &'a Arc<Program>,
+    /// Slot of the instruction.
+    pub slot: usize,
+    /// Number of active functions: 1 in the entry function.
+    pub depth: usize,
+    /// r0 to r10.
+    pub registers: &'a [u64; 11],
+    pub(crate) memory: &'a Memory,
+}
+
+impl std::fmt::Debug for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` instruction {}, depth {}", self.program.name(), self.slot, self.depth)
+    }
+}
+
+/// What an address refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointee {
-    /// A plain number, or a small one near null.
+    /// A plain number, or an address near null.
     Number(u64),
     /// A byte of `struct xdp_md`.
     Context { offset: u64 },
-    /// A byte of the memory of a program that is no packet program.
+    /// A byte of the input of [`Worker::run_raw`](crate::Worker::run_raw).
     Input { offset: u64 },
-    /// A byte of a function's stack: `frame` 0 is the entry's, offsets are those from r10.
+    /// A byte of a function's stack: `frame` 0 is the entry function's, offsets are from r10.
     Stack { frame: u64, offset: i64 },
     /// A map, by its number.
     Map { map: u32 },
     /// A function of a program, by the program's number and the function's slot.
     Function { program: usize, slot: usize },
-    /// A byte of [`Step::packet`]; may lie in front of it or behind its end.
+    /// A byte of [`Step::packet`]; may be before its start or after its end.
     Packet { offset: i64 },
-    /// The packet as it was before its ends moved.
+    /// A pointer to the packet from before its ends moved.
     StalePacket,
     /// A byte of a value; `element` counts all processors' values of the map.
     Value { map: u32, element: u64, byte: u64 },
-    /// An object of the kernel's, a record that is being written, or nothing at all.
+    /// A kernel object, a record that is being written, or no memory.
     Other,
 }
 
 impl Step<'_> {
-    /// What an address means.
+    /// Describes an address, such as `packet, byte 12`; other values as a number.
+    pub fn describe(&self, value: u64) -> String {
+        self.memory.describe(value)
+    }
+
+    /// Whether a value is that of a register that is not set, or was unset by a call.
+    pub fn is_unset(value: u64) -> bool {
+        value == POISON
+    }
+
+    /// What an address refers to.
     pub fn pointee(&self, address: u64) -> Pointee {
         let id = RegionId::of(address);
         let offset = offset(address);
@@ -64,14 +96,14 @@ impl Step<'_> {
         }
     }
 
-    /// Metadata and packet as they are now, as far as the first buffer holds them.
+    /// Metadata and packet, up to the end of the first buffer.
     pub fn packet(&self) -> &[u8] {
         let Some(layout) = self.memory.layout(self.memory.packet()) else { return &[] };
         let from = (layout.start + layout.low) as usize;
         &self.memory.packet_buffer()[from..from + layout.size as usize]
     }
 
-    /// The bytes at an address; `None` where a program could not read them either.
+    /// The bytes at an address; `None` if a program could not read them either.
     pub fn read(&self, address: u64, len: usize) -> Option<Vec<u8>> {
         self.memory.check(address, len, false).ok()?;
         let mut bytes = vec![0; len];

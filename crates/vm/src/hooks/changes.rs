@@ -1,15 +1,14 @@
 //! The map elements that programs have changed, by key.
 //!
-//! Rule: the record may name an element that did not change, but never omits one that did, with
+//! Rule: the record may contain an element that did not change, but never omits one that did, with
 //! one exception: elements that an LRU map evicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::hook::{Called, Hook, Step, Written};
-use super::look::Pointee;
 use crate::machine::Machine;
 use crate::maps::Map;
+use crate::processor::{CallEvent, Hook, Pointee, Step, WriteEvent};
 
 /// A hook that records changed elements until [`Changes::take`].
 #[derive(Debug)]
@@ -28,17 +27,17 @@ pub enum ChangedElements {
 }
 
 impl Changes {
-    /// A record for the maps that the machine has now.
+    /// A record for the current maps of a machine.
     pub fn new(machine: &Machine) -> Self {
         Self { maps: machine.maps(), changed: BTreeMap::new() }
     }
 
-    /// What changed since the last call, by the map's number, which is its place in the object.
+    /// Takes the changes since the last call, by the map's number in the object.
     pub fn take(&mut self) -> BTreeMap<usize, ChangedElements> {
         std::mem::take(&mut self.changed)
     }
 
-    /// Adds the element that a value's address lies in.
+    /// Adds the element whose value contains an address.
     fn add_value(&mut self, step: &Step<'_>, address: u64) {
         let Pointee::Value { map: number, .. } = step.pointee(address) else { return };
         let number = number as usize;
@@ -47,7 +46,7 @@ impl Changes {
         if map.key_at(address, &mut key).is_some() {
             self.add_key(number, key);
         } else {
-            // Where an address does not lead to a key, the lookup before has recorded the key.
+            // If an address does not lead to a key, the lookup before has recorded the key.
             self.changed.entry(number).or_insert(ChangedElements::All);
         }
     }
@@ -64,8 +63,8 @@ impl Changes {
         }
     }
 
-    /// Adds the element that a call names by its map and key.
-    fn add_named(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    /// Adds the element of a call, by its map and key.
+    fn add_named(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         let Pointee::Map { map } = step.pointee(call.args[0]) else { return };
         let number = map as usize;
         let Some(map) = self.maps.get(number) else { return };
@@ -81,14 +80,14 @@ impl Changes {
 }
 
 impl Hook for Changes {
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         self.add_named(step, call);
         if !is_read(call.name) {
             call.args.iter().for_each(|address| self.add_value(step, *address));
         }
     }
 
-    fn write(&mut self, step: &Step<'_>, write: &Written) {
+    fn write(&mut self, step: &Step<'_>, write: &WriteEvent) {
         self.add_value(step, write.address);
     }
 }
@@ -97,14 +96,14 @@ fn is_read(name: &str) -> bool {
     matches!(name, "bpf_map_lookup_elem" | "bpf_map_lookup_percpu_elem")
 }
 
-/// Whether the address of a value leads to its key. A prefix trie has no such link; looking a
-/// prefix up again finds the same element.
+/// Whether the key can be found from the address of a value. A prefix trie has no such link;
+/// another lookup of the prefix finds the same element.
 fn has_keys(map: &Map) -> bool {
     map.facts().kind != spec::MapKind::LPM_TRIE
 }
 
-/// Keys that are listed for any map.
+/// Maximum number of keys that are listed for any map.
 const FEW: usize = 16;
-/// In larger maps, the part of the elements (one divided by this) that is listed. Reading an
-/// element by its key takes a few times longer than reading it with all others.
+/// In larger maps, one divided by the share of the elements that is listed. Reading an element by
+/// its key takes several times as long as reading it in a scan.
 const SHARE: usize = 4;

@@ -1,33 +1,33 @@
-//! A record of one run, event by event, for people to read.
+//! A record of one run, event by event, for display.
 
 use std::sync::Arc;
 
-use super::hook::{Called, Hook, Step, Written};
 use crate::code::{Program, SourceLine};
 use crate::fault::Fault;
+use crate::processor::{CallEvent, Hook, Step, WriteEvent};
 
-/// A hook that keeps what happens, up to a number of events.
+/// A hook that records events, up to a limit.
 #[derive(Debug)]
 pub struct Trace {
     events: Vec<Event>,
     limit: usize,
     dropped: u64,
-    /// Registers before the instruction that was recorded last.
+    /// Registers before the last recorded instruction.
     before: Option<[u64; 11]>,
 }
 
-/// One thing that happened.
+/// One event of a run.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// An instruction ran.
+    /// An instruction was executed.
     Insn(Insn),
-    /// The jump before it was taken or not.
+    /// The conditional jump of the previous instruction was taken or not.
     Branch { taken: bool },
-    /// The call before it: arguments in words, result.
+    /// The call of the previous instruction: arguments and result, as numbers and described.
     Call { name: String, args: [String; 5], values: [u64; 5], result: u64, said: String },
-    /// The store before it.
+    /// The store of the previous instruction.
     Write { address: u64, place: String, len: usize, value: u64 },
-    /// The run is over.
+    /// The run ended: r0, or the text of the fault.
     End(Result<u64, String>),
 }
 
@@ -37,12 +37,12 @@ pub struct Insn {
     pub program: Arc<Program>,
     pub slot: usize,
     pub depth: usize,
-    /// Registers that it changed: number, value, and the value in words.
+    /// Registers that it changed: number, value, and description of the value.
     pub changed: Vec<(u8, u64, String)>,
 }
 
 impl Insn {
-    /// Disassembled.
+    /// The disassembled instruction.
     pub fn text(&self) -> String {
         self.program.disassemble(self.slot)
     }
@@ -58,22 +58,22 @@ impl Insn {
 }
 
 impl Trace {
-    /// Keeps up to `limit` events; what comes behind them is counted only.
+    /// A trace of up to `limit` events; later ones are only counted.
     pub fn new(limit: usize) -> Self {
         Self { events: Vec::new(), limit, dropped: 0, before: None }
     }
 
-    /// What happened, in order.
+    /// The recorded events, in order.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Events that found no room.
+    /// Number of events beyond the limit.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Forgets everything, for the next packet.
+    /// Removes all events, for the next packet.
     pub fn clear(&mut self) {
         self.events.clear();
         self.dropped = 0;
@@ -88,7 +88,7 @@ impl Trace {
         }
     }
 
-    /// Registers that the instruction before changed belong to its event.
+    /// Adds the registers that the previous instruction changed to its event.
     fn settle(&mut self, step: &Step<'_>) {
         let Some(before) = self.before.replace(*step.registers) else { return };
         if self.dropped != 0 {
@@ -122,7 +122,7 @@ impl Hook for Trace {
         self.add(Event::Branch { taken });
     }
 
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         self.add(Event::Call {
             name: call.name.to_owned(),
             args: call.args.map(|value| step.describe(value)),
@@ -132,7 +132,7 @@ impl Hook for Trace {
         });
     }
 
-    fn write(&mut self, step: &Step<'_>, write: &Written) {
+    fn write(&mut self, step: &Step<'_>, write: &WriteEvent) {
         self.add(Event::Write {
             address: write.address,
             place: step.describe(write.address),

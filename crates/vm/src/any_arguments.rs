@@ -1,20 +1,23 @@
-//! Functions called with whatever arguments: they answer or fault, and never panic or hang.
+//! Calls every helper and kfunc with arbitrary arguments: it returns or faults, and never panics
+//! or hangs.
 //!
-//! Arguments are drawn from what a bad program could come by: edges of every region, pointers of
-//! every map, functions, stale packets, what earlier calls answered, and numbers at the edges.
+//! Arguments are sampled from values that a faulty program could obtain: the bounds of every
+//! region, pointers to every map, functions, stale packets, results of earlier calls, and extreme
+//! numbers.
 
 use std::time::{Duration, Instant};
 
 use spec::asm::{Assembler, Object};
 use spec::{Input, MapDef, MapKind, ProgramKind, Spec, Verdict};
 
-use super::*;
+use crate::helpers::{all_functions, end_run};
 use crate::machine::{Machine, Options};
 use crate::memory::RegionId;
+use crate::worker::Worker;
 
 /// Calls of each function on each machine.
 const ROUNDS: usize = 250;
-/// What no single call may take.
+/// Limit on the duration of one call.
 const LONGEST: Duration = Duration::from_secs(20);
 
 struct Random(u64);
@@ -32,7 +35,7 @@ impl Random {
     }
 }
 
-/// A machine with a map of every type, and a function that answers 0.
+/// A machine with a map of every type, and a function that returns 0.
 fn all_maps() -> Machine {
     let rows = [
         (MapKind::HASH, [4, 8, 4, 0]),
@@ -83,7 +86,7 @@ fn compiled() -> Vec<Machine> {
     machines.into_iter().filter_map(Result::ok).collect()
 }
 
-/// What a program could put into a register.
+/// Values that a program could put into a register.
 fn interesting(worker: &Worker) -> Vec<u64> {
     let mut values = vec![0, 1, 2, 3, 4, 7, 8, 16, 24, 40, 64, 255, 511, 512, 513, 1024, 1025];
     values.extend([4095, 4096, 65_535, 65_536, 1 << 24, i32::MAX as u64, 1 << 31]);
@@ -92,11 +95,11 @@ fn interesting(worker: &Worker) -> Vec<u64> {
     for at in [0, 8, 256, 448, 496, 504, 511, 512, 513, 1024] {
         values.push(RegionId::STACK.at(at));
     }
-    let packet = worker.memory.packet();
-    let (start, end) = (worker.frame.data(), worker.frame.data_end());
+    let packet = worker.processor.memory.packet();
+    let (start, end) = (worker.processor.frame.data(), worker.processor.frame.data_end());
     values.extend([start - 4, start, start + 14, end - 1, end, end + 1].map(|at| packet.at(at)));
     values.push(RegionId(packet.0 + 1).at(start));
-    for map in &worker.maps {
+    for map in &worker.processor.maps {
         values.push(RegionId::MAPS.at(map.facts().number.into()));
         if let Some((_, layout)) = map.values() {
             let region = RegionId::values_of(map.facts().number);
@@ -110,8 +113,8 @@ fn interesting(worker: &Worker) -> Vec<u64> {
         }
     }
     values.extend([RegionId::MAPS.at(1 << 20), RegionId::MAPS.at((1 << 40) - 1)]);
-    for (number, program) in worker.programs.iter().enumerate() {
-        let ends = [0, program.ops().len() as u64, 1, 7, 1 << 19];
+    for (number, executable) in worker.processor.programs.iter().enumerate() {
+        let ends = [0, executable.program.ops().len() as u64, 1, 7, 1 << 19];
         values.extend(ends.map(|slot| RegionId::FUNCTIONS.at((number as u64) << 20 | slot)));
     }
     values.push(RegionId::FUNCTIONS.at((1 << 40) - 1));
@@ -120,48 +123,43 @@ fn interesting(worker: &Worker) -> Vec<u64> {
     values
 }
 
-/// Lays interesting values out where helpers look for keys, dynptrs and arrays.
-fn litter(worker: &mut Worker, values: &[u64], random: &mut Random) {
+/// Fills the stack, where helpers expect keys, dynptrs and arrays, with interesting values.
+fn fill_stack(worker: &mut Worker, values: &[u64], random: &mut Random) {
     for place in (0..512).step_by(8) {
         let value = if random.next().is_multiple_of(3) { random.of(values) } else { 0 };
-        _ = worker.memory.store64(RegionId::STACK.at(place), value);
+        _ = worker.processor.memory.store64(RegionId::STACK.at(place), value);
     }
 }
 
 fn hammer(machine: &Machine, random: &mut Random) {
-    let functions = {
-        let helpers = HELPERS.iter().flat_map(|topic| topic.iter());
-        let kfuncs = KFUNCS.iter().flat_map(|topic| topic.iter());
-        let helpers = helpers.map(|row| (format!("helper {}", row.helper.0), row.call));
-        helpers.chain(kfuncs.map(|row| (row.name.to_owned(), row.call))).collect::<Vec<_>>()
-    };
+    let functions = all_functions();
     let mut worker = machine.worker(0);
     for _ in 0..functions.len() * ROUNDS / 16 {
         let len = 14 + (random.next() % 6000) as usize;
         worker.put(&Input { packet: vec![1; len], ..Input::default() }).unwrap();
-        worker.frames.reset();
-        worker.frames.depth = 1;
+        worker.processor.frames.reset();
+        worker.processor.frames.depth = 1;
         let mut values = interesting(&worker);
         let plain = values.len();
         let mut result = Ok(0);
         for _ in 0..16 {
-            litter(&mut worker, &values, random);
+            fill_stack(&mut worker, &values, random);
             let (name, call) = &functions[(random.next() % functions.len() as u64) as usize];
             let args = [(); 5].map(|()| {
                 let answered = values.len() > plain && random.next().is_multiple_of(4);
                 random.of(if answered { &values[plain..] } else { &values })
             });
             let start = Instant::now();
-            result = call(&mut worker, &args);
+            result = call(&mut worker.processor, &args);
             assert!(start.elapsed() < LONGEST, "{name} {args:x?} takes {:?}", start.elapsed());
             match result {
                 Ok(answer) => values.extend([answer, answer.wrapping_add(8)]),
-                Err(_) if worker.local.thrown.is_some() => break,
+                Err(_) if worker.processor.local.thrown.is_some() => break,
                 Err(_) => result = Ok(0),
             }
         }
-        worker.frames.depth = 0;
-        _ = worker.end_run(result);
+        worker.processor.frames.depth = 0;
+        _ = end_run(&mut worker.processor, result);
     }
 }
 
