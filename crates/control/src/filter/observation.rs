@@ -1,4 +1,4 @@
-//! `ObservedTraffic`: a weighted sample of the traffic of an interface, the input of flood detection.
+//! `ObservedTraffic`: a weighted sample of an interface's traffic, the input of flood detection.
 //!
 //! Rule: the active rules decide as before. If another process changes them, the observation ends,
 //! and its sample is valid up to that time.

@@ -24,7 +24,10 @@ pub fn calls(bytes: &[u8]) {
     assert_eq!(first, execute(packet, &spec), "not the same twice");
 }
 
-fn run_once(packet: &[u8], code: &[u8]) -> Option<(Result<u32, Box<Fault>>, Vec<u8>)> {
+/// The result of a program, and the packet that it left.
+type Execution = (Result<u32, Box<Fault>>, Vec<u8>);
+
+fn run_once(packet: &[u8], code: &[u8]) -> Option<Execution> {
     let program = Program {
         name: "fuzzed".to_owned(),
         kind: ProgramKind::XDP,
@@ -35,7 +38,7 @@ fn run_once(packet: &[u8], code: &[u8]) -> Option<(Result<u32, Box<Fault>>, Vec<
     execute(packet, &Spec { programs: vec![program], ..Spec::default() })
 }
 
-fn execute(packet: &[u8], spec: &Spec) -> Option<(Result<u32, Box<Fault>>, Vec<u8>)> {
+fn execute(packet: &[u8], spec: &Spec) -> Option<Execution> {
     let options = Options { budget: 1000, ..Options::default() };
     let mut worker = Machine::load(spec, &options).ok()?.worker(0);
     worker.put(&Input { packet: packet.to_vec(), ..Input::default() }).ok()?;

@@ -92,7 +92,7 @@ pub enum Error {
     UnknownGlobal { file: String, name: String, near: Vec<String> },
 
     #[error("{file}: global `{name}` of type `{type_text}`: {cause}")]
-    GlobalValue { file: String, name: String, type_text: String, cause: ValueError },
+    GlobalValue { file: String, name: String, type_text: String, cause: Box<ValueError> },
 }
 
 impl Error {

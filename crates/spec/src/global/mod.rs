@@ -98,7 +98,7 @@ impl Spec {
             file: self.name.clone(),
             name: global.name.clone(),
             type_text: global.type_text.clone(),
-            cause,
+            cause: Box::new(cause),
         }
     }
 }

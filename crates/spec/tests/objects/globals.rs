@@ -119,7 +119,7 @@ fn values_that_do_not_fit_are_refused() {
         assert!(words.starts_with(&format!("globals.o: global `{name}` of type `")), "{words}");
         assert!(words.ends_with(&format!("`: {wanted}")), "{words}");
         let Error::GlobalValue { cause, .. } = error else { panic!("{words}") };
-        assert_eq!(cause, wanted, "{name}={text}");
+        assert_eq!(*cause, wanted, "{name}={text}");
         assert_eq!(spec.maps, unchanged.maps);
     }
 }
@@ -133,7 +133,7 @@ fn an_unknown_name_lists_its_neighbours() {
     assert_eq!(near[0], "limit");
     let error = spec.set_global("limit", &[0; 5]).unwrap_err();
     let Error::GlobalValue { cause, .. } = error else { panic!("{error}") };
-    assert_eq!(cause, ValueError::WrongLength { given: 5, wanted: 4 });
+    assert_eq!(*cause, ValueError::WrongLength { given: 5, wanted: 4 });
 }
 
 #[test]

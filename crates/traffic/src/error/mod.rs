@@ -27,7 +27,7 @@ pub enum Error {
     Config(#[from] ConfigError),
     /// The interface, or its peer, cannot do this; the reason names the setting to change.
     #[error("{interface}: {reason}")]
-    Interface { interface: String, reason: InterfaceReason },
+    Interface { interface: String, reason: Box<InterfaceReason> },
     /// A capture that is to be sent cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::Error),
@@ -36,7 +36,7 @@ pub enum Error {
     Assembler(#[from] spec::asm::Error),
     /// A prebuilt object could not be read: a defect of this build.
     #[error("reading a built-in program: {0}")]
-    Object(#[from] spec::Error),
+    Object(Box<spec::Error>),
     /// A failed operation on a map, program or link. Boxed: with the verifier's log it is by far
     /// the largest.
     #[error(transparent)]
@@ -54,12 +54,18 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn interface(interface: &str, reason: InterfaceReason) -> Self {
-        Self::Interface { interface: interface.to_owned(), reason }
+        Self::Interface { interface: interface.to_owned(), reason: Box::new(reason) }
     }
 }
 
 impl From<kernel::Error> for Error {
     fn from(error: kernel::Error) -> Self {
         Self::Kernel(Box::new(error))
+    }
+}
+
+impl From<spec::Error> for Error {
+    fn from(error: spec::Error) -> Self {
+        Self::Object(Box::new(error))
     }
 }

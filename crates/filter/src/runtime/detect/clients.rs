@@ -3,8 +3,8 @@
 //! The estimate uses incoming packets only:
 //!
 //! - A source is *active* if its connections progress: sequence and acknowledgment numbers of one
-//! connection advance by small amounts. A sender that forges addresses receives no answers and does
-//! not know these numbers. Other packets of an active source count up to the same number.
+//!   connection advance by small amounts. A sender that forges addresses receives no answers and
+//!   does not know these numbers. Other packets of an active source count up to the same number.
 //! - Connections that are too short to be sampled twice are estimated by their requests: packets of
 //!   open connections count up to the usual number per request, and requests count if twice their
 //!   number of packets of open connections follow.

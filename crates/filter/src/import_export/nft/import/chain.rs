@@ -16,7 +16,7 @@ use functions::PassOrDrop;
 /// Rules that make the decisions of a base chain.
 pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Ruleset, Error> {
     let key = choose(listing, chain)?;
-    let fail = |cause| Error::new(format!("chain {key}"), ImportError::from(cause));
+    let fail = |cause: ImportError| Error::new(format!("chain {key}"), cause);
     let chain = &listing.chains[key];
     let policy = match &chain.base {
         Some(base) if base.kind != "filter" => {
