@@ -92,7 +92,7 @@ fn a_file_that_is_not_an_object_is_an_error() {
         (&["check", "/proc/self/exe"], "not for BPF"),
         (&["check", "missing.o"], "cannot read missing.o"),
         (&["check", mixed, "--program", "none"], "it has good, careless, homeless"),
-        (&["check", mixed, "--type", "nonsense"], "not a program type"),
+        (&["check", mixed, "--type", "nonsense"], "unknown program type `nonsense`"),
     ];
     for (arguments, part) in table {
         let text = xway.run(arguments).error();
@@ -141,7 +141,7 @@ fn what_the_kernel_refuses_without_a_message_is_explained() {
     xway.run(&sized).ended(0);
     for (words, remedy) in [
         (["--map-size", "nothing=8"], "has no map `nothing`; it has trie, empty"),
-        (["--map-size", "empty=0"], "invalid size `0`"),
+        (["--map-size", "empty=0"], "invalid value 'empty=0'"),
         (["--kconfig", "CONFIG_HZ=8"], "does not read the configuration option `CONFIG_HZ`"),
     ] {
         let answer = xway.run(&[&["check", object][..], &words].concat());

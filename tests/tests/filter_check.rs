@@ -63,7 +63,7 @@ fn rules_are_shown_as_they_are_understood() {
     let texts: Vec<_> = texts.filter(|text| !text.contains("SSH session")).collect();
     let kinds = warnings.iter().map(|one| (&one["kind"], &one["rules"]));
     assert!(kinds.clone().all(|(kind, _)| kind == "cut-off"), "{warnings:#?}");
-    for (text, what) in texts.iter().zip(["ARP", "neighbour", "TCP", "DNS", "DHCP", "path MTU"]) {
+    for (text, what) in texts.iter().zip(["ARP", "neighbor", "TCP", "DNS", "DHCP", "path MTU"]) {
         assert!(text.starts_with("the default drops") && text.contains(what), "{text}");
     }
     assert_eq!(texts.len(), 6);

@@ -215,7 +215,7 @@ fn a_failure_to_open_is_reported() {
     let net = two_hosts();
     for (name, words, reason) in [
         ("xsk-01-send", "eth9", "there is no such interface"),
-        ("xsk-02-receive", "eth0|any sctp x", "`x`: no port"),
+        ("xsk-02-receive", "eth0|any sctp x", "`x`: not a port"),
         ("xsk-04-forward", "eth0", "usage"),
     ] {
         let mut example = Example::start(&net.b, name, words);

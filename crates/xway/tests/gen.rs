@@ -150,7 +150,7 @@ fn what_cannot_be_sent_is_refused_and_leaves_no_file() {
         ("udp 10.0.0.2:70000", "70000"),
         ("udp 10.0.0.2:1 --dport 2", "--dport"),
         ("udp host", "host"),
-        ("udp 10.0.0.2 --src fd00::1", "no IPv6 address"),
+        ("udp 10.0.0.2 --src fd00::1", "not an IPv6 address"),
         ("icmp 10.0.0.2:7", "no ports"),
         ("syn 10.0.0.2", "port"),
         ("udp 10.0.0.2 --rate max --poisson", "number"),
