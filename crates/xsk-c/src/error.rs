@@ -219,8 +219,8 @@ pub extern "C" fn xway_xsk_strerror(code: c_int) -> *const c_char {
     text.as_ptr()
 }
 
-const FULL: &str = "no free frame or no room in the tx ring: wait until packets are sent";
-const FULL_C: &CStr = c"no free frame or no room in the tx ring: wait until packets are sent";
+const FULL: &str = "no free frame, or no space in the tx ring: wait until packets are sent";
+const FULL_C: &CStr = c"no free frame, or no space in the tx ring: wait until packets are sent";
 const DEFECT: &str = "a defect of the library";
 
 #[cfg(test)]
