@@ -250,7 +250,7 @@ fn wishes_that_cannot_be_granted_are_refused() {
     let mut frame = put(&mut a.tx, &packet(60, 0));
     frame.request(Offload::Launch { at_ns: tai_ns() }).unwrap();
     let refused = why(&mut a.tx, frame);
-    assert!(refused.contains("no launch time, it sends at once"), "{refused}");
+    assert!(refused.contains("no launch time, it sends immediately"), "{refused}");
 
     // Far back there is no room, for a wish or for the kernel, which looks there in any case.
     let mut frame = put(&mut a.tx, &packet(60, 0));
