@@ -278,8 +278,8 @@ fn what_does_not_fit_together_is_refused() {
     let endless = Options { rounds: 0, ..Options::default() };
     for (label, config, part) in [
         ("order", Config { cpus: vec![0, 1], ..paced() }, "by one thread"),
-        ("a batch", Config { batch: Some(8), ..paced() }, "no batch"),
-        ("a rate", Config { profile: "1kpps".parse().unwrap(), ..paced() }, "no rate"),
+        ("a batch", Config { batch: Some(8), ..paced() }, "do not give a batch"),
+        ("a rate", Config { profile: "1kpps".parse().unwrap(), ..paced() }, "do not give a rate"),
         ("no end", Config { duration: None, ..config(read(&bytes, &endless)) }, "an end"),
     ] {
         let error = net.hosts.a.run(|| Generator::start(config)).unwrap().unwrap_err();

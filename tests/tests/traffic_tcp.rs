@@ -308,7 +308,7 @@ fn an_unreachable_destination_is_reported() {
         ("10.0.0.2", "eth9", "eth9"),
         ("192.0.2.1", "eth0", "no route to 192.0.2.1"),
         ("10.0.0.1", "eth0", "an address of this host"),
-        ("10.0.0.77", "eth0", "10.0.0.77: does not answer"),
+        ("10.0.0.77", "eth0", "10.0.0.77 does not answer"),
     ] {
         let mut config = config(ip.parse().unwrap(), 1);
         config.interface = interface.to_owned();

@@ -257,7 +257,7 @@ fn wishes_that_cannot_be_granted_are_refused() {
     assert!(frame.move_head(-1));
     assert_eq!(frame.request(Offload::Timestamp { number: 1 }), Err(RequestError::NoRoom));
     let refused = why(&mut a.tx, frame);
-    assert!(refused.contains("23 bytes are in front of the data"), "{refused}");
+    assert!(refused.contains("23 bytes are before the data"), "{refused}");
     // A request for a part that is not a packet's first is ignored.
     let (mut first, mut second) = (put(&mut a.tx, &packet(60, 1)), put(&mut a.tx, &packet(60, 2)));
     second.request(Offload::Timestamp { number: 1 }).unwrap();
