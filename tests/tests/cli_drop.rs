@@ -141,7 +141,7 @@ fn a_refused_change_leaves_the_old_rules() {
         (&["10.0.0.2 udp 70000"], "up to 65535"),
         (&["10.0.0.256"], "10.0.0.256"),
         (&["10.0.0.2 icmp 5"], "has no ports"),
-        (&["--add", ""], "say `any` for all"),
+        (&["--add", ""], "or `any` for all"),
         (&["any udp 5 now"], "nothing follows the port"),
     ];
     for (words, part) in table {
