@@ -158,7 +158,7 @@ fn which_program_and_which_globals() {
         (&[any, "--set", "verdict=4294967296"], "verdict"),
         (&[plain], "--type"),
         (&["dorp"], "built in are drop, forward"),
-        (&[any, "--type", "nonsense"], "not a program type"),
+        (&[any, "--type", "nonsense"], "unknown program type `nonsense`"),
     ];
     for (words, part) in table {
         let text = stage.run(&[&["attach", "eth0"], *words].concat()).error();
