@@ -228,7 +228,7 @@ fn more_rules_than_a_verifier_follows_are_refused_with_words() {
     };
     let rules = Ruleset { rules: (0..30_000).map(rule).collect(), ..Ruleset::default() };
     let refused = compile(&rules, &Environment::default()).unwrap_err().to_string();
-    assert!(refused.contains("look at bytes"), "{refused}");
+    assert!(refused.contains("too many rules with `payload`"), "{refused}");
 }
 
 #[test]
