@@ -200,7 +200,7 @@ fn killed_it_leaves_a_rule_that_ends_by_itself() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let (service, flood) = (service(&stage), reflection(&stage));
-    let mut child = detecting(&stage, &["--for", "1s", "--auto", "--hold", "10s"]);
+    let mut child = detecting(&stage, &["--for", "2s", "--auto", "--hold", "10s"]);
     until_rule(&stage, "the rule stops packets", |rule| rule.is_some_and(|it| packets(it) > 10));
     child.kill().unwrap();
     child.wait().unwrap();
