@@ -150,7 +150,7 @@ fn invalid_requests_are_reported() {
         (&["noise", "--rounds", "4"], "from 5 to 1000 rounds"),
         (&["noise", "--rounds", "1001"], "from 5 to 1000 rounds"),
         (&["noise", "--rounds", "-5"], "-5"),
-        (&["noise", "--rounds", "many"], "invalid value 'many'"),
+        (&["noise", "--rounds", "many"], "'many' for '--rounds <N>': expected a number from 5"),
         (&["noise", "--seconds", "0"], "from 0.01 to 600 seconds"),
         (&["noise", "--seconds", "nan"], "from 0.01 to 600 seconds"),
         (&["noise", "--out", below.to_str().unwrap()], "cannot open the directory"),

@@ -141,7 +141,7 @@ fn what_the_kernel_refuses_without_a_message_is_explained() {
     xway.run(&sized).ended(0);
     for (words, remedy) in [
         (["--map-size", "nothing=8"], "has no map `nothing`; it has trie, empty"),
-        (["--map-size", "empty=0"], "invalid value 'empty=0'"),
+        (["--map-size", "empty=0"], "'empty=0' for '--map-size <NAME=N>': expected a number"),
         (["--kconfig", "CONFIG_HZ=8"], "does not read the configuration option `CONFIG_HZ`"),
     ] {
         let answer = xway.run(&[&["check", object][..], &words].concat());
