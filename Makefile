@@ -10,12 +10,12 @@ XWAY  := target/release/xway
 # What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
 PACKAGES := g++ clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute2 procps \
 	python3-venv tshark tcpdump libpcap0.8 nftables iptables nginx-light libnginx-mod-stream \
-	chromium
+	chromium systemd
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
-.PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests bench bpf \
-	cargo-fuzz fuzz soak clean install-c
+.PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests install-check \
+	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test
 
 build:
 	$(CARGO) build --release
@@ -26,7 +26,7 @@ demo:
 	$(CARGO) build --release --package xway
 	$(shell test -n "$(SUDO)" && sudo -n true 2>/dev/null && echo sudo) $(XWAY) demo
 
-test: setup lint unit loom fuzz-targets root-tests python-tests
+test: setup lint unit loom fuzz-targets root-tests python-tests install-check
 	@echo "make test: all passed"
 
 setup:
@@ -79,12 +79,79 @@ python-tests:
 	target/venv/bin/pip install --quiet --disable-pip-version-check pytest .
 	target/venv/bin/pytest --quiet -p no:cacheprovider examples/python
 
-# The C library into PREFIX (and DESTDIR below which packages are built): header, shared and static
-# library, pkg-config file, manual pages. PROFILE=dev builds it quicker.
-PREFIX  ?= /usr/local
-PROFILE ?= release
-C_BUILT  = $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
-C_ROOT   = $(DESTDIR)$(PREFIX)
+# The command into PREFIX (and DESTDIR below which packages are built): binary, manual pages,
+# completions, systemd units, an example, and an empty $(SYSCONFDIR)/xway. PROFILE=dev builds it
+# quicker.
+PREFIX     ?= /usr/local
+SYSCONFDIR ?= /etc
+PROFILE    ?= release
+BUILT       = $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+ROOT        = $(DESTDIR)$(PREFIX)
+MAN_PAGES   = $(or $(CARGO_TARGET_DIR),target)/man
+UNITS       = xway.service xway@.service xway-daemon.service
+BASH_DIR    = share/bash-completion/completions
+FISH_DIR    = share/fish/vendor_completions.d
+ZSH_DIR     = share/zsh/vendor-completions
+
+install:
+	$(CARGO) build --package xway --profile $(PROFILE)
+	rm -rf $(MAN_PAGES)
+	$(BUILT)/xway man $(MAN_PAGES)
+	$(CARGO) xtask man $(MAN_PAGES)
+	install -D -m 755 $(BUILT)/xway $(ROOT)/bin/xway
+	strip $(ROOT)/bin/xway
+	install -d $(ROOT)/share/man/man1 $(ROOT)/share/man/man5 $(ROOT)/$(BASH_DIR) \
+	    $(ROOT)/$(FISH_DIR) $(ROOT)/$(ZSH_DIR) $(ROOT)/lib/systemd/system
+	install -m 644 $(MAN_PAGES)/*.1 $(ROOT)/share/man/man1/
+	install -m 644 $(MAN_PAGES)/*.5 $(ROOT)/share/man/man5/
+	$(BUILT)/xway completions bash > $(ROOT)/$(BASH_DIR)/xway
+	$(BUILT)/xway completions fish > $(ROOT)/$(FISH_DIR)/xway.fish
+	$(BUILT)/xway completions zsh > $(ROOT)/$(ZSH_DIR)/_xway
+	for unit in $(UNITS); do \
+	    sed 's|@PREFIX@|$(PREFIX)|g; s|@SYSCONFDIR@|$(SYSCONFDIR)|g' dist/systemd/$$unit.in \
+	        > $(ROOT)/lib/systemd/system/$$unit || exit 1; \
+	done
+	install -D -m 644 dist/examples/eth1.toml $(ROOT)/share/doc/xway/examples/eth1.toml
+	install -D -m 644 dist/examples/rules.toml $(ROOT)/share/doc/xway/examples/rules/eth1.toml
+	install -D -m 644 dist/grafana/xway.json $(ROOT)/share/doc/xway/grafana/xway.json
+	install -d $(DESTDIR)$(SYSCONFDIR)/xway/rules
+
+# Leaves what is in $(SYSCONFDIR)/xway, and programs that are attached.
+uninstall:
+	rm -f $(ROOT)/bin/xway $(ROOT)/share/man/man1/xway.1 $(ROOT)/share/man/man1/xway-*.1 \
+	    $(ROOT)/share/man/man5/xway-*.5 $(ROOT)/$(BASH_DIR)/xway $(ROOT)/$(FISH_DIR)/xway.fish \
+	    $(ROOT)/$(ZSH_DIR)/_xway $(addprefix $(ROOT)/lib/systemd/system/,$(UNITS))
+	rm -rf $(ROOT)/share/doc/xway
+	-rmdir $(DESTDIR)$(SYSCONFDIR)/xway/rules $(DESTDIR)$(SYSCONFDIR)/xway 2> /dev/null
+
+# Installs below target/, and checks manual pages, completions and units.
+install-check:
+	dist/check-install
+
+# The Debian package, as target/debian/xway_VERSION_ARCHITECTURE.deb.
+CARGO_DEB = target/tools/bin/cargo-deb
+
+$(CARGO_DEB):
+	$(CARGO) install --locked --root target/tools cargo-deb
+
+deb: $(CARGO_DEB)
+	rm -rf target/deb-root
+	$(MAKE) install DESTDIR=$(CURDIR)/target/deb-root PREFIX=/usr
+	$(CARGO_DEB) --package xway --no-build --no-strip --output target/debian/
+
+# Installs, upgrades, removes and purges the package in a fresh system. Root, and the package
+# mmdebstrap.
+deb-test: deb
+	$(SUDO) dist/test-deb target/debian/*.deb
+
+# Boots a virtual machine with the package and a declaration, which receives packets from the first
+# moment. Root, and the packages mmdebstrap and qemu-system-x86.
+reboot-test: deb
+	$(SUDO) dist/test-reboot target/debian/*.deb
+
+# The C library: header, shared and static library, pkg-config file, manual pages.
+C_BUILT  = $(BUILT)
+C_ROOT   = $(ROOT)
 VERSION  = $(shell sed -n '/^\[workspace.package\]/,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 C_SO     = libxway_xsk.so.$(firstword $(subst ., ,$(VERSION)))
 
@@ -121,10 +188,12 @@ fuzz: cargo-fuzz
 	$(CARGO) xtask soak --only fuzz --seconds 60
 
 # All campaigns: fuzzing, faults of system calls, random rules, hostile packets, programs on both
-# runtimes, AF_XDP. Root for all but fuzzing. Each fuzz target runs SOAK_SECONDS, and the sizes of
-# the other campaigns are proportional to it.
+# runtimes, AF_XDP; then the package in a fresh system, and after a reboot. Root for all but fuzzing.
+# Each fuzz target runs SOAK_SECONDS, and the sizes of the other campaigns are proportional to it.
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)
+	$(SUDO) sh .ci/apt-install mmdebstrap qemu-system-x86
+	$(MAKE) deb-test reboot-test
 
 clean:
 	$(CARGO) clean

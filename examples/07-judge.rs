@@ -30,6 +30,7 @@ fn main() -> Result<()> {
         profile: "20kpps".parse()?,
         count: Some(10_000),
         duration: Some(Duration::from_secs(10)),
+        announce_end: true,
         ..Config::new("eth0", Load::Streams(streams.clone()))
     };
     let sent = net.a.run(|| Generator::start(config))??.wait()?;

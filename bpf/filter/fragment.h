@@ -44,15 +44,18 @@ xway_global int filter_keep_first(const struct filter_fragment_key *key, __u32 v
 		.verdict = verdict,
 		.left = FILTER_FOLLOWING_BYTES,
 	};
+	/* Linux before 6.2 takes no key from memory that a global function was given. */
+	struct filter_fragment_key own;
 
 	if (!key)
 		return 0;
+	own = *key;
 	/* Other actions, such as an answer, are not repeated for each fragment. */
 	if (verdict != XDP_PASS && verdict != XDP_REDIRECT)
 		first.verdict = XDP_DROP;
 	if (first.verdict == XDP_DROP && filter_policies[XWAY_UNKNOWN_FRAGMENT] == FILTER_DROP)
 		return 0;
-	if (bpf_map_update_elem(&filter_fragments, key, &first, BPF_ANY))
+	if (bpf_map_update_elem(&filter_fragments, &own, &first, BPF_ANY))
 		filter_count_event(FILTER_FRAGMENT_LOST);
 	return 0;
 }

@@ -42,7 +42,7 @@ xway_inline int filter_open_gre(struct xway_cursor *cur)
 
 	if (!gre)
 		return -1;
-	flags = xway_ntohs(gre->flags);
+	flags = xway_length(gre->flags);
 	type = xway_ntohs(gre->type);
 	if (flags & 0x4007 || type == FILTER_PPP_IN_GRE || type == FILTER_WCCP ||
 	    type == FILTER_ERSPAN || type == FILTER_ERSPAN3)

@@ -43,6 +43,7 @@ xway_inline void filter_write_sample(struct xdp_md *ctx, struct filter_packet *p
 {
 	__u32 captured = packet->length;
 	struct filter_sample *sample;
+	__s64 size;
 
 	if (captured > filter_sample_bytes)
 		captured = filter_sample_bytes;
@@ -62,7 +63,8 @@ xway_inline void filter_write_sample(struct xdp_md *ctx, struct filter_packet *p
 		.interface = ctx->ingress_ifindex,
 		.queue = ctx->rx_queue_index,
 	};
-	if (!captured || bpf_xdp_load_bytes(ctx, 0, sample + 1, captured)) {
+	size = xway_size(captured);
+	if (size < 1 || bpf_xdp_load_bytes(ctx, 0, sample + 1, size)) {
 		bpf_ringbuf_discard(sample, 0);
 		filter_count_event(FILTER_SAMPLE_LOST);
 		return;

@@ -271,8 +271,12 @@ xway_inline __u32 filter_load_ip(struct xdp_md *ctx, const struct filter_packet 
 			return 0;
 		return xway_ntohs(ip->v6.payload_len) + sizeof(ip->v6) - length;
 	}
+	/* Two comparisons: Linux 6.1 does not derive the bounds from one that stands for both. */
 	xway_opaque(length);
-	if (length < sizeof(ip->v4) || length > 60 ||
+	if (length < sizeof(ip->v4))
+		return 0;
+	xway_opaque(length);
+	if (length > 60 ||
 	    bpf_xdp_load_bytes(ctx, packet->network, ip, length) ||
 	    ip->v4.protocol != IPPROTO_TCP || ip->v4.ihl * 4 != length)
 		return 0;
@@ -286,12 +290,13 @@ xway_inline __u32 filter_load_ip(struct xdp_md *ctx, const struct filter_packet 
 xway_inline __s64 filter_sum_part(struct xdp_md *ctx, __u32 at, __u32 length,
 				  union syn_segment *part, __u32 sum)
 {
-	xway_opaque(length);
-	if (!length || length > sizeof(*part))
+	__s64 size = xway_size(length);
+
+	if (size < 1 || size > (__s64)sizeof(*part))
 		return -1;
 	/* The last word may be shorter. */
 	part->words[(length - 1) / 4 & (FILTER_CHUNK / 4 - 1)] = 0;
-	if (bpf_xdp_load_bytes(ctx, at, part, length))
+	if (bpf_xdp_load_bytes(ctx, at, part, size))
 		return -1;
 	return filter_sum(part, (length + 3) & ~3U, sum);
 }
@@ -356,9 +361,6 @@ filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struc
 	struct bpf_sock *socket;
 	__s64 cookie = 0;
 
-	xway_opaque(length);
-	if (length < sizeof(struct tcphdr) || length > 60)
-		return filter_refuse(FILTER_SYN_MALFORMED);
 	socket = filter_find_socket(ctx, packet, &desk->tuple);
 	if (!socket)
 		return filter_leave(FILTER_SYN_NO_LISTENER);
@@ -367,6 +369,13 @@ filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struc
 		bpf_sk_release(socket);
 		return FILTER_CONTINUE;
 	}
+	/* As in filter_load_ip(), and after the calls, over which the bounds are lost. */
+	xway_opaque(length);
+	if (length < sizeof(struct tcphdr))
+		goto malformed;
+	xway_opaque(length);
+	if (length > 60)
+		goto malformed;
 	if (!filter_is_trial())
 		cookie = bpf_tcp_gen_syncookie(socket, &desk->ip, filter_ip_length(packet),
 					       &desk->segment.header, length);
@@ -375,6 +384,10 @@ filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struc
 		return filter_refuse(FILTER_COOKIE_FAILED);
 	desk->cookie = cookie;
 	return FILTER_ANSWER;
+
+malformed:
+	bpf_sk_release(socket);
+	return filter_refuse(FILTER_SYN_MALFORMED);
 }
 
 /* What happens to a request while the proxy is active; with FILTER_ANSWER it is in the desk. */

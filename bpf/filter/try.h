@@ -57,6 +57,7 @@ xway_inline void filter_write_change(struct xdp_md *ctx, const struct filter_pai
 {
 	__u32 captured = length;
 	struct filter_change *change;
+	__s64 size;
 
 	if (captured > FILTER_CHANGE_BYTES)
 		captured = FILTER_CHANGE_BYTES;
@@ -69,7 +70,8 @@ xway_inline void filter_write_change(struct xdp_md *ctx, const struct filter_pai
 		.length = length,
 		.captured = captured,
 	};
-	if (!captured || bpf_xdp_load_bytes(ctx, 0, change + 1, captured)) {
+	size = xway_size(captured);
+	if (size < 1 || bpf_xdp_load_bytes(ctx, 0, change + 1, size)) {
 		bpf_ringbuf_discard(change, 0);
 		return;
 	}

@@ -89,13 +89,14 @@ xway_global __u32 filter_copy_packet(struct xdp_md *ctx, __u32 length)
 	__u32 only = 0;
 	struct xway_tap *kept = bpf_map_lookup_elem(&filter_kept, &only);
 	__u32 captured = length;
+	__s64 size;
 
 	if (!kept)
 		return 0;
 	if (captured > filter_kept_bytes)
 		captured = filter_kept_bytes;
-	if (!captured || captured > FILTER_KEPT_BYTES ||
-	    bpf_xdp_load_bytes(ctx, 0, kept->bytes, captured))
+	size = xway_size(captured);
+	if (size < 1 || size > FILTER_KEPT_BYTES || bpf_xdp_load_bytes(ctx, 0, kept->bytes, size))
 		return 0;
 	kept->head.time = bpf_ktime_get_ns();
 	kept->head.length = length;

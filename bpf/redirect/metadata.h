@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What is known of a packet beside its bytes, written in front of it for the socket that gets it.
+ * Metadata of a packet, stored before its first byte for the socket that receives it.
  *
- * Rule: the device is asked first, if the program is bound to one; what it does not tell is made
- * up for where software can (the time, a tag in the packet), and is marked so. Only packets that
- * go to a socket get it: in front of others it would keep the stack from joining them.
+ * Rule: the device is queried first, if the program is bound to one. What it does not report is
+ * determined in software if possible (the time, a tag in the packet), and marked accordingly. Only
+ * packets that go to a socket get metadata: before others it would prevent the stack from merging
+ * them.
  */
 #ifndef XWAY_REDIRECT_METADATA_H
 #define XWAY_REDIRECT_METADATA_H
@@ -29,7 +30,7 @@ xway_inline void redirect_ask_device(struct xdp_md *ctx, struct redirect_metadat
 	__u16 tci = 0;
 	__u32 hash = 0;
 
-	/* Some devices say "yes, at time 0". */
+	/* Some devices report success with a time of 0. */
 	if (!bpf_xdp_metadata_rx_timestamp(ctx, &timestamp_ns) && timestamp_ns) {
 		known->timestamp_ns = timestamp_ns;
 		known->valid |= REDIRECT_METADATA_TIMESTAMP;
@@ -46,7 +47,7 @@ xway_inline void redirect_ask_device(struct xdp_md *ctx, struct redirect_metadat
 	}
 }
 
-/* What the device did not tell. */
+/* Adds the metadata that the device did not report. */
 xway_inline void redirect_make_up(struct xdp_md *ctx, struct redirect_metadata *known)
 {
 	struct ethhdr *eth = xway_data(ctx);
@@ -66,7 +67,7 @@ xway_inline void redirect_make_up(struct xdp_md *ctx, struct redirect_metadata *
 	}
 }
 
-/* Where the driver leaves no room in front, the packet goes without. */
+/* Stores the metadata. If the driver leaves no headroom, the packet is delivered without it. */
 xway_inline void redirect_annotate(struct xdp_md *ctx, int bound)
 {
 	struct redirect_metadata known = redirect_unknown;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the redirect program and its Rust half both know: rules, groups of them, the socket map's
- * layout, and what may stand in front of a packet that goes to a socket.
+ * Declarations shared by the redirect program and its Rust half: rules, groups of rules, the layout
+ * of the socket map, and the metadata that may precede a packet to a socket.
  *
  * The socket map holds, for `queues` receive queues of the interface:
  *
  *     group 0, by queue | group 1, by queue | ... | claims, by group
  *
- * A packet that a group's rule matches goes to the socket in the group's slot for the queue that
- * it came in at. When that is empty the next group is asked, and in the end the stack. The kernel
- * empties the slots of a socket that is closed, so the rules of a dead process match nothing for
- * long; a claim is a socket that its owner holds for nothing else than to be gone with it.
- * With REDIRECT_WORK_RULES unset there is one group without rules, and no claims.
- * Addresses are in network order, all else in that of the machine.
+ * A packet that matches a rule of a group goes to the socket in the group's slot for its receive
+ * queue. If that slot is empty, the next group is tried, and finally the packet goes to the stack.
+ * The kernel empties the slots of a closed socket, so the rules of a dead process soon match
+ * nothing. A claim is a socket that its owner holds only so that it disappears with its owner.
+ * If REDIRECT_WORK_RULES is not set, there is one group without rules, and no claims.
+ * Addresses are in network order, everything else in host order.
  */
 #ifndef XWAY_REDIRECT_ABI_H
 #define XWAY_REDIRECT_ABI_H
@@ -26,7 +26,7 @@ enum xway_reason {
 };
 #define XWAY_REASONS XWAY_FIRST_REASON
 
-/* What is done besides looking up the queue; set before the program is loaded. */
+/* The work in addition to looking up the queue; set before the program is loaded. */
 enum redirect_work {
 	REDIRECT_WORK_NONE = 0,
 	REDIRECT_WORK_RULES = 1,
@@ -34,37 +34,37 @@ enum redirect_work {
 	REDIRECT_WORK_BOTH = 3,
 };
 
-/* Owners of rules on one interface, and rules of each. */
+/* Maximum number of owners of rules on one interface, and of rules of each. */
 #define REDIRECT_GROUPS 16
 #define REDIRECT_RULES 16
 
-/* Changes with anything in this file: other versions do not share an interface. */
+/* Differs between versions of these declarations, which cannot share an interface. */
 #define REDIRECT_VERSION 1
 
-/* Bits of redirect_facts.known. */
+/* Bits of redirect_fields.known. */
 #define REDIRECT_KNOWN_IP 1
 #define REDIRECT_KNOWN_PORTS 2
 
-/* A packet as rules see it; what is not known of it is zero. */
-struct redirect_facts {
-	/* IPv4 in the first word, the others zero. */
+/* The fields of a packet that rules compare; unknown ones are zero. */
+struct redirect_fields {
+	/* IPv4 addresses are in the first word, the others are zero. */
 	__be32 source[4];
 	__be32 destination[4];
-	/* Behind all VLAN tags. */
+	/* EtherType after all VLAN tags. */
 	__u16 ethertype;
-	/* Behind all IPv6 extension headers. */
+	/* Protocol after all IPv6 extension headers. */
 	__u8 protocol;
 	__u8 known;
 	__u16 source_port;
 	__u16 port;
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct redirect_facts) == 40, "five 64-bit words");
+_Static_assert(sizeof(struct redirect_fields) == 40, "five 64-bit words");
 
-/* Matches when (facts & mask) == value, and both ports lie in their ranges. */
+/* Matches if (fields & mask) == value, and both ports are in their ranges. */
 struct redirect_rule {
-	struct redirect_facts mask;
-	struct redirect_facts value;
-	/* A range as its first port and how many follow: 0 and 0xffff for all. */
+	struct redirect_fields mask;
+	struct redirect_fields value;
+	/* A range as its first port and the number of further ports: 0 and 0xffff for all. */
 	__u16 source_first;
 	__u16 source_more;
 	__u16 first;
@@ -79,40 +79,40 @@ _Static_assert(sizeof(struct redirect_group) == REDIRECT_RULES * 88, "no hidden 
 
 /* The one element of `redirect_state`. */
 struct redirect_state {
-	/* What whoever joins must know; never changes. */
+	/* Constants that a process needs to share the program. */
 	__u64 version;
 	__u64 work;
 	__u64 queues;
-	/* Of each group; 0 turns it off. */
+	/* Number of rules of each group; 0 disables the group. */
 	__u64 rules[REDIRECT_GROUPS];
 	struct redirect_group groups[REDIRECT_GROUPS];
 };
 _Static_assert(sizeof(struct redirect_state) == 152 + REDIRECT_GROUPS * REDIRECT_RULES * 88,
 	       "no hidden padding");
 
-/* Bits of redirect_metadata.valid: which fields say something. */
+/* Bits of redirect_metadata.valid: which fields are valid. */
 #define REDIRECT_METADATA_HASH 1
 #define REDIRECT_METADATA_TIMESTAMP 2
 #define REDIRECT_METADATA_VLAN 4
-/* With REDIRECT_METADATA_TIMESTAMP: the program's clock (CLOCK_MONOTONIC), not the device's. */
+/* With REDIRECT_METADATA_TIMESTAMP: a time of CLOCK_MONOTONIC, not of the device's clock. */
 #define REDIRECT_METADATA_SOFTWARE_TIMESTAMP 8
-/* With REDIRECT_METADATA_VLAN: read from a tag that is still in the packet, not taken off it. */
+/* With REDIRECT_METADATA_VLAN: read from a tag that is still in the packet. */
 #define REDIRECT_METADATA_VLAN_INSIDE 16
 
 #define REDIRECT_METADATA_MAGIC 0x6d796178
 
 /*
- * With REDIRECT_WORK_METADATA: the 32 bytes right in front of the packet's first. All other
- * fields count only if `magic` is REDIRECT_METADATA_MAGIC: where there is no room the packet goes
- * without. Frames are used again, so a reader clears `magic` before it gives a frame back.
+ * With REDIRECT_WORK_METADATA: the 32 bytes directly before the packet's first byte. The other
+ * fields are valid only if `magic` is REDIRECT_METADATA_MAGIC: without headroom the packet has
+ * none. Frames are reused, so a reader clears `magic` before it releases a frame.
  */
 struct redirect_metadata {
 	/* Nanoseconds. */
 	__u64 timestamp_ns;
 	__u32 hash;
-	/* `enum xdp_rss_hash_type`: what the hash covers. */
+	/* `enum xdp_rss_hash_type`: the fields that the hash covers. */
 	__u32 hash_type;
-	/* Priority and number of the outermost tag. */
+	/* Priority and VLAN ID of the outermost tag. */
 	__u16 vlan_tci;
 	/* 0x8100 or 0x88a8. */
 	__u16 vlan_proto;

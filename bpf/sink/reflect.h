@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A frame on its way back: source and destination of Ethernet, IP and the transport exchanged,
- * the stamp marked.
+ * A frame that is sent back: source and destination of Ethernet, IP and the transport are
+ * exchanged, and the stamp is marked.
  *
- * Rule: words change places and the stamp keeps its sum, so every checksum stays what it was.
+ * Rule: words are exchanged and the stamp keeps its sum, so all checksums remain valid.
  */
 #ifndef SINK_REFLECT_H
 #define SINK_REFLECT_H
@@ -43,7 +43,7 @@ xway_inline void sink_exchange_ports(struct xway_cursor *cur, int protocol)
 	sink_exchange(ports->source, ports->dest);
 }
 
-/* Unspecified, loopback, multicast and reserved addresses are those of no host. */
+/* Unspecified, loopback, multicast and reserved addresses do not belong to a host. */
 xway_inline int sink_is_host4(__be32 address)
 {
 	__u32 net = address & xway_htonl(0xff000000);
@@ -52,7 +52,10 @@ xway_inline int sink_is_host4(__be32 address)
 							       xway_htonl(0xe0000000);
 }
 
-/* The same; ::/96 has the unspecified and the loopback address, ::ffff:0:0/96 those of IPv4. */
+/*
+ * As above for IPv6; ::/96 has the unspecified and the loopback address, ::ffff:0:0/96 those of
+ * IPv4.
+ */
 xway_inline int sink_is_host6(const struct in6_addr *address)
 {
 	const __be32 *word = address->in6_u.u6_addr32;
@@ -62,7 +65,7 @@ xway_inline int sink_is_host6(const struct in6_addr *address)
 	return word[0] || word[1] || (word[2] && word[2] != xway_htonl(0xffff));
 }
 
-/* These exchange what they can; 0 where nothing may go back. */
+/* These exchange addresses and ports; they return 0 if the frame must not be sent back. */
 xway_inline int sink_turn_ipv4(struct xdp_md *ctx, struct xway_cursor *cur)
 {
 	struct iphdr *ip;
@@ -96,7 +99,7 @@ xway_inline int sink_turn_ipv6(struct xdp_md *ctx, struct xway_cursor *cur)
 	return 1;
 }
 
-/* The frame was sent to this interface, or to any unless that is known, by one host. */
+/* Whether the frame was sent by one host to this interface, or to any if its address is unknown. */
 xway_inline int sink_is_own_mac(const struct ethhdr *eth)
 {
 	__u64 to = *(const __u32 *)eth->h_dest | (__u64) * (const __u16 *)(eth->h_dest + 4) << 32;
@@ -107,9 +110,9 @@ xway_inline int sink_is_own_mac(const struct ethhdr *eth)
 }
 
 /*
- * Exchanges what is exchanged; 0 when the frame must not go back, since a stack would not answer
- * it: of another host, a group or no host, or with an IP header that cannot be read. Frames of
- * other protocols have their MAC addresses alone exchanged.
+ * Exchanges addresses and ports. Returns 0 if the frame must not be sent back, since a stack would
+ * not answer it: it is for another host, a group or no host, or its IP header cannot be read. In
+ * frames of other protocols only the MAC addresses are exchanged.
  */
 xway_inline int sink_turn(struct xdp_md *ctx, int frags)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the sink program and its Rust half both know: reasons, sources, counters.
+ * Declarations shared by the sink program and its Rust half: reasons, sources, counters.
  *
  * A *source* is a pair of a stream and a thread that sends it: each numbers its frames of each
- * stream from zero. Sources and streams get a place when they are first seen, and keep it.
+ * stream from zero. Sources and streams get an index when they are first seen, and keep it.
  */
 #ifndef XWAY_SINK_ABI_H
 #define XWAY_SINK_ABI_H
@@ -14,37 +14,40 @@
 
 enum xway_reason {
 	XWAY_COMMON_REASONS,
-	/* A number that is new. */
+	/* A new number. */
 	XWAY_RECEIVED,
-	/* A number that came before. */
+	/* A number that was received before. */
 	XWAY_DUPLICATED,
-	/* A number so far behind that nobody knows whether it came before. */
+	/* A number before the window: whether it was received before is unknown. */
 	XWAY_LATE,
-	/* The sender's last word: how many there were. */
+	/* The sender's announcement of the end, with the number of frames. */
 	XWAY_END,
 	/* A checksum is wrong; the stream is known. */
 	XWAY_CORRUPTED,
-	/* The stamp is damaged, and its stream not known. */
+	/* The stamp is damaged, so the stream is unknown. */
 	XWAY_DAMAGED,
-	/* No room for another stream or source. */
+	/* No free index for another stream or source. */
 	XWAY_BEYOND,
 	/* No stamp. */
 	XWAY_FOREIGN,
 };
 #define XWAY_REASONS (XWAY_FOREIGN + 1)
 
-/* In the key of a place that is taken; a key of 0 is a free one. */
+/* Set in the key of an occupied entry; the key of a free entry is 0. */
 #define SINK_TAKEN 0x80000000
 
-/* Entry of `sink_sources`: what all processors know of a source. One cache line. */
+/* Entry of `sink_sources`: the state of a source for all processors. One cache line. */
 struct sink_source {
-	/* SINK_TAKEN | stream << 8 | thread. Written once, as the rest is by exchange. */
+	/*
+	 * SINK_TAKEN | stream << 8 | thread. Written once; the rest is written by
+	 * compare-and-exchange.
+	 */
 	__u32 key;
-	/* Its stream's place in `sink_times`, plus one. */
+	/* Index of its stream in `sink_times`, plus one. */
 	__u32 stream;
 	/* The highest number received, plus one. */
 	__u64 next;
-	/* How many there were, plus one; 0 before the end. */
+	/* Number of frames that were sent, plus one; 0 before the end. */
 	__u64 end;
 	/* enum sink_expect */
 	__u32 expect;
@@ -52,25 +55,25 @@ struct sink_source {
 };
 _Static_assert(sizeof(struct sink_source) == 64, "no hidden padding");
 
-/* What a source's stamps say that a device under test should do. */
+/* The behavior that a source's stamps expect of a device under test. */
 enum sink_expect {
-	/* No data came. */
+	/* No data was received. */
 	SINK_EXPECT_UNKNOWN = 0,
 	SINK_EXPECT_PASS = 1,
 	SINK_EXPECT_DROP = 2,
 };
 
-/* Whose clock wrote the stamps. */
+/* The clock that wrote the stamps. */
 enum sink_clocks {
-	/* No times are taken. */
+	/* No times are measured. */
 	SINK_CLOCKS_IGNORED = 0,
-	/* Another kernel's: only what comes back tells a latency. */
+	/* The clock of another kernel: only frames that are sent back have a latency. */
 	SINK_CLOCKS_APART = 1,
-	/* This kernel's. */
+	/* The clock of this kernel. */
 	SINK_CLOCKS_SHARED = 2,
 };
 
-/* Entry of `sink_counts`: what one processor counts of the source in the same place. */
+/* Entry of `sink_counts`: the counters of one processor for the source with the same index. */
 struct sink_count {
 	__u64 received;
 	__u64 bytes;
@@ -78,7 +81,7 @@ struct sink_count {
 	__u64 duplicated;
 	__u64 late;
 	__u64 corrupted;
-	/* Of the frame received last: arrival less stamp, and 1 when there was one. */
+	/* The last received frame: arrival minus stamp, and 1 if there was one. */
 	__u32 transit;
 	__u32 timed;
 	__u64 zero;
@@ -86,9 +89,9 @@ struct sink_count {
 _Static_assert(sizeof(struct sink_count) == 64, "no hidden padding");
 
 /*
- * Entry of `sink_windows`, of the source in the same place: which of its last SINK_WINDOW numbers
- * came. A word stands for 32 numbers that follow each other: which of them came below, and above
- * how often the window had gone round by then.
+ * Entry of `sink_windows`, for the source with the same index: which of its last SINK_WINDOW
+ * numbers were received. A word stands for 32 consecutive numbers. Its lower half has a bit for
+ * each received one, its upper half the number of times that the window had wrapped by then.
  */
 #define SINK_WINDOW 0x40000
 #define SINK_WORDS (SINK_WINDOW / 32)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /*
- * sink: counts what arrives, by the stamp at the end of each frame.
+ * sink: counts received frames, by the stamp at the end of each frame.
  *
  * Path of a frame: read the stamp, find its source, verify the checksums, mark its number, count,
- * take the time; then it ends here, goes on, or goes back. Frames without a stamp go on. The two
- * entries are told apart in xway/frame.h.
+ * measure the time; then the frame is dropped, passed to the stack or sent back. Frames without a
+ * stamp are passed to the stack. xway/frame.h describes the two entries.
  */
 #include "sink.abi.h"
 
@@ -17,12 +17,12 @@
 #include "source.h"
 #include "verify.h"
 
-/* Verdict for frames that were counted: XDP_DROP, XDP_PASS, or XDP_TX to send them back. */
-const volatile __u32 sink_fate = XDP_DROP;
-/* Compute checksums again. */
+/* Verdict for counted frames: XDP_DROP, XDP_PASS, or XDP_TX to send them back. */
+const volatile __u32 sink_default_verdict = XDP_DROP;
+/* Whether to verify checksums. */
 const volatile __u32 sink_verify = 1;
 
-/* Where in a frame of one buffer its stamp stands; NULL when it is too short, or too long. */
+/* The stamp in a frame of one buffer; NULL if the frame is too short or too long. */
 xway_inline struct xway_stamp *sink_stamp_at(struct xdp_md *ctx, __u64 bytes)
 {
 	__u64 at = bytes - sizeof(struct xway_stamp);
@@ -35,7 +35,7 @@ xway_inline struct xway_stamp *sink_stamp_at(struct xdp_md *ctx, __u64 bytes)
 	return (void *)(stamp + 1) > xway_data_end(ctx) ? NULL : stamp;
 }
 
-/* A copy of the frame's stamp; 0 when there is none. */
+/* Copies the frame's stamp; returns 0 if there is none. */
 xway_inline int sink_read_stamp(struct xdp_md *ctx, int frags, __u64 bytes, struct xway_stamp *to)
 {
 	__u32 at = bytes - sizeof(*to);
@@ -96,16 +96,16 @@ xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 byt
 }
 
 /*
- * Sends the frame back, unless it comes back already, is not what was sent, or is none that a host
- * answers.
+ * Sends the frame back, unless it was already sent back, is not what was sent, or would not be
+ * answered by a host.
  */
 xway_inline __u32 sink_verdict(struct xdp_md *ctx, int frags, __u64 bytes,
 			       struct xway_stamp *stamp, enum xway_reason reason)
 {
 	if (reason == XWAY_FOREIGN)
 		return XDP_PASS;
-	if (sink_fate != XDP_TX)
-		return sink_fate;
+	if (sink_default_verdict != XDP_TX)
+		return sink_default_verdict;
 	if (reason >= XWAY_CORRUPTED || stamp->kind & XWAY_STAMP_REFLECTED)
 		return XDP_DROP;
 	if (!sink_turn(ctx, frags))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Sources: their places, which numbers came, and the counters.
+ * Sources: their entries, their received numbers, and the counters.
  *
- * Rule: processors share a source without a lock. Its place is claimed, its window written and its
- * highest number raised by compare-and-exchange, so a number is new to exactly one of them;
- * what is counted is counted by each processor apart. Loops are bounded: a try fails only
- * because another processor got on.
+ * Rule: processors share a source without a lock. Its entry is claimed, its window written and its
+ * highest number raised by compare-and-exchange, so a number is new to exactly one of them. Each
+ * processor has its own counters. Loops are bounded: an attempt fails only if another processor
+ * made progress.
  */
 #ifndef SINK_SOURCE_H
 #define SINK_SOURCE_H
@@ -16,14 +16,14 @@
 #include <xway/histogram.h>
 #include <xway/stamp.h>
 
-/* Places of `sink_sources` less one: they are a power of two. */
+/* Number of entries of `sink_sources` minus one; the number is a power of two. */
 const volatile __u32 sink_source_mask = 255;
-/* Places of `sink_streams` that may be taken. */
+/* Number of entries of `sink_streams` that may be used. */
 const volatile __u32 sink_stream_places = 64;
-/* What stamps and arrivals have in common. */
+/* The relation of the clocks of stamps and arrivals. */
 const volatile enum sink_clocks sink_clocks = SINK_CLOCKS_SHARED;
 
-/* The most streams, places that are tried for a source, and tries of an exchange. */
+/* Limits: streams, entries that are tried for a source, and attempts of an exchange. */
 #define SINK_STREAMS 64
 #define SINK_PROBES 256
 #define SINK_TRIES 64
@@ -73,7 +73,7 @@ struct {
 	__type(value, struct xway_times);
 } sink_times SEC(".maps");
 
-/* What another processor may have written meanwhile. */
+/* Reads a value that another processor may change at the same time. */
 #define SINK_READ(x) (*(volatile typeof(x) *)&(x))
 
 xway_inline __u32 sink_key(const struct xway_stamp *stamp)
@@ -81,13 +81,13 @@ xway_inline __u32 sink_key(const struct xway_stamp *stamp)
 	return SINK_TAKEN | (__u32)xway_ntohs(stamp->stream) << 8 | stamp->source;
 }
 
-/* Where the search for a key begins: keys that follow each other lie apart (Knuth 6.4). */
+/* The first entry to try for a key: consecutive keys are distributed (Knuth 6.4). */
 xway_inline __u32 sink_home(__u32 key)
 {
 	return (key * 0x9e3779b1u) >> 16;
 }
 
-/* The place of a source that is known; NULL, or a source without a stream, when it is not. */
+/* The entry of a known source; NULL, or a source without a stream, if it is unknown. */
 xway_inline struct sink_source *sink_find(__u32 key, __u32 *place)
 {
 	__u32 home = sink_home(key);
@@ -109,7 +109,7 @@ xway_inline struct sink_source *sink_find(__u32 key, __u32 *place)
 	return NULL;
 }
 
-/* The stream's place plus one, claimed if it is new; 0 when all are taken. */
+/* The stream's index plus one, claimed if the stream is new; 0 if all are in use. */
 xway_inline __u32 sink_claim_stream(__u32 key)
 {
 	for (__u32 i = 0; i < SINK_STREAMS && i < sink_stream_places; i++) {
@@ -126,7 +126,7 @@ xway_inline __u32 sink_claim_stream(__u32 key)
 	return 0;
 }
 
-/* The same for a source: a place with its key and stream; NULL when there is no room. */
+/* Claims an entry for a source; returns its index plus one, or 0 if there is no free one. */
 static __attribute__((noinline)) __u32 sink_claim(__u32 key)
 {
 	__u32 stream = sink_claim_stream(SINK_TAKEN | (key >> 8 & 0xffff));
@@ -148,7 +148,10 @@ static __attribute__((noinline)) __u32 sink_claim(__u32 key)
 	return 0;
 }
 
-/* The source of a stamp and its place, claimed if it is new; NULL when there is no room. */
+/*
+ * The source of a stamp and its index, claimed if the source is new; NULL if there is no free
+ * entry.
+ */
 xway_inline struct sink_source *sink_source(const struct xway_stamp *stamp, __u32 *place)
 {
 	__u32 key = sink_key(stamp);
@@ -160,7 +163,7 @@ xway_inline struct sink_source *sink_source(const struct xway_stamp *stamp, __u3
 	return bpf_map_lookup_elem(&sink_sources, place);
 }
 
-/* The 64-bit number that is nearest to `near` of those with these low bits, from 0 on. */
+/* The 64-bit number with these low bits that is nearest to `near`, from 0. */
 xway_inline __u64 sink_number(__u64 near, __u32 low)
 {
 	__s64 number = near + (__s32)(low - (__u32)near);
@@ -168,7 +171,7 @@ xway_inline __u64 sink_number(__u64 near, __u32 low)
 	return number < 0 ? number + (1LL << 32) : number;
 }
 
-/* Whether the number came before: XWAY_RECEIVED, XWAY_DUPLICATED, XWAY_LATE. Marks it. */
+/* Whether the number was received before: XWAY_RECEIVED, XWAY_DUPLICATED, XWAY_LATE. Marks it. */
 xway_inline enum xway_reason sink_mark(struct xway_window *window, __u64 number)
 {
 	__u64 *word = &window->words[(number >> 5) & (SINK_WORDS - 1)];
@@ -195,7 +198,7 @@ xway_inline enum xway_reason sink_mark(struct xway_window *window, __u64 number)
 	return XWAY_LATE;
 }
 
-/* Raises the highest number; 0 when it was as high already. */
+/* Raises the highest number; returns 0 if it was already as high. */
 xway_inline int sink_raise(struct sink_source *source, __u64 next, __u64 number)
 {
 	for (int i = 0; i < SINK_TRIES && next <= number; i++) {
@@ -218,7 +221,7 @@ xway_inline void sink_time(struct sink_count *count, const struct sink_source *s
 
 	if (!times)
 		return;
-	/* Clocks of two processors may differ by a little. */
+	/* Clocks of two processors may differ slightly. */
 	if (sink_clocks == SINK_CLOCKS_SHARED || stamp->kind & XWAY_STAMP_REFLECTED)
 		xway_histogram_record(&times->latency, transit < 0 ? 0 : transit);
 	if (count->timed)
@@ -228,7 +231,7 @@ xway_inline void sink_time(struct sink_count *count, const struct sink_source *s
 	count->timed = 1;
 }
 
-/* A whole frame of data. */
+/* Counts an intact frame of data. */
 xway_inline enum xway_reason sink_receive(struct sink_source *source, __u32 place,
 					  const struct xway_stamp *stamp, __u64 bytes, __u64 now)
 {
@@ -259,7 +262,7 @@ xway_inline enum xway_reason sink_receive(struct sink_source *source, __u32 plac
 	return reason;
 }
 
-/* The stamp alone vouches for it: it may have been sent with a wrong checksum on purpose. */
+/* Only the stamp is checked: the frame may have been sent with a wrong checksum on purpose. */
 xway_inline enum xway_reason sink_end(struct sink_source *source, const struct xway_stamp *stamp)
 {
 	source->end = sink_number(SINK_READ(source->next), xway_ntohl(stamp->number)) + 1;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Checksums of a whole frame, computed again: the IPv4 header's, and those of UDP, TCP, ICMP and
- * ICMPv6.
+ * Verifies the checksums of a whole frame: those of the IPv4 header, UDP, TCP, ICMP and ICMPv6.
  *
- * Not verified, and so taken as right: what stands behind more VLAN tags or IPv6 extension headers
- * than the parser takes; other protocols, and what tunnels carry; fragments (their headers are);
- * UDP without a checksum; more than XWAY_SUM_MOST bytes behind the IP header. IPv6's sums are over
- * the destination in its header, also where a routing header names others.
- * Wrong: what is cut short, or has a header that its protocol forbids.
- * An ICMP error quotes the packet that it is about, stamp and all, and is told apart here.
+ * Not verified, and regarded as correct: what follows more VLAN tags or IPv6 extension headers than
+ * the parser accepts; other protocols, and the contents of tunnels; fragments (except their
+ * headers); UDP without a checksum; more than XWAY_SUM_MOST bytes after the IP header. The sums of
+ * IPv6 use the destination in its header, even if a routing header names another one.
+ * Wrong: a truncated frame, or a header that its protocol forbids.
+ * An ICMP error quotes the packet that caused it, including its stamp, and is recognized here.
  */
 #ifndef SINK_VERIFY_H
 #define SINK_VERIFY_H
@@ -20,12 +19,12 @@
 #include <xway/parse.h>
 #include <xway/sum.h>
 
-/* What a frame turns out to be. */
+/* The result for a frame. */
 enum sink_finding {
 	SINK_RIGHT,
-	/* A checksum does not agree with it. */
+	/* A checksum is wrong. */
 	SINK_WRONG,
-	/* It is about another frame, which it quotes. */
+	/* The frame is an error about another frame, which it quotes. */
 	SINK_QUOTE,
 };
 
@@ -43,8 +42,8 @@ xway_inline int sink_is_icmp_error(int protocol, int type)
 }
 
 /*
- * What the cursor stands before; `addresses` is the sum of both. UDP says its own length, the
- * others go on to the end of the packet.
+ * Verifies what follows at the cursor; `addresses` is the sum of both addresses. UDP has its own
+ * length field, the others extend to the end of the packet.
  */
 xway_inline enum sink_finding sink_transport(struct xdp_md *ctx, struct xway_cursor *cur,
 					     int protocol, __u64 addresses)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What an acknowledgement does to a flow: progress, window, losses found, recovery left.
+ * The effects of an acknowledgement on a flow: progress, window, detected losses, end of recovery.
  */
 #ifndef XWAY_TCP_ACK_H
 #define XWAY_TCP_ACK_H
@@ -9,24 +9,24 @@
 #include "rtt.h"
 #include "sack.h"
 
-/* Blocks of a SACK option. */
+/* Maximum number of blocks of a SACK option. */
 #define TCP_BLOCKS 4
 
-/* Room for a segment's options: a power of two. */
+/* Space for a segment's options: a power of two. */
 #define TCP_OPTIONS_ROOM 64
 
-/* A segment that came, in host order. */
+/* A received segment, in host order. */
 struct segment {
-	/* As they stand there; how many bytes, and how many are read. */
+	/* Options as in the segment; their length, and the number of bytes that were read. */
 	__u8 options[TCP_OPTIONS_ROOM];
 	__u32 options_end;
 	__u32 next;
 	struct sack_hand hand;
 	__u32 seq;
 	__u32 ack;
-	/* Payload. */
+	/* Length of the payload. */
 	__u32 length;
-	/* As it stands there: not shifted. */
+	/* The field of the segment, not shifted. */
 	__u32 window;
 	__u32 ts_value;
 	__u32 ts_echo;
@@ -38,7 +38,7 @@ struct segment {
 	__u8 has_timestamps;
 	__u8 has_scale;
 	__u8 may_sack;
-	/* An option is longer than what is left, shorter than its head, or a signature. */
+	/* An option is longer than the rest, shorter than its header, or a signature. */
 	__u8 is_refused;
 };
 
@@ -49,8 +49,8 @@ struct segment {
 #define TCP_ACK 16
 
 /*
- * RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one, and
- * that do not acknowledge less than is known.
+ * RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one and do
+ * not acknowledge less than is known.
  */
 xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *segment,
 				 __u64 ack)
@@ -59,7 +59,7 @@ xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *se
 
 	if (tcp_before(ack, flow->una) || newer < 0)
 		return;
-	/* It opens: what made the timer slow is over. */
+	/* The window opens: the reason for the timer's backoff has ended. */
 	if (!flow->window && segment->window)
 		flow->backoff = 0;
 	flow->window = segment->window << flow->scale;
@@ -69,7 +69,7 @@ xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *se
 		flow->window_most = flow->window;
 }
 
-/* Payload bytes below a position. */
+/* Payload bytes before a position. */
 xway_inline __u64 tcp_payload_below(const struct tcp_flow *flow, __u64 position)
 {
 	return position > flow->limit + 1 ? flow->limit : position - 1;
@@ -106,7 +106,7 @@ xway_inline void tcp_take_blocks(struct tcp_flow *flow, struct segment *segment,
 			break;
 		start = tcp_position(flow, segment->block[i][0]);
 		end = tcp_position(flow, segment->block[i][1]);
-		/* Others are old, or tell of duplicates (RFC 2883). */
+		/* Other blocks are old, or report duplicates (RFC 2883). */
 		if (!tcp_before(flow->una, start) || !tcp_before(start, end) ||
 		    tcp_before(flow->nxt, end))
 			continue;
@@ -116,7 +116,7 @@ xway_inline void tcp_take_blocks(struct tcp_flow *flow, struct segment *segment,
 	}
 }
 
-/* Without SACK: segments behind a hole each bring the same acknowledgement again. */
+/* Without SACK: each segment after a hole causes the same acknowledgement again. */
 xway_inline void tcp_count_duplicate(struct tcp_flow *flow, __u64 acked, int duplicate)
 {
 	__u64 arrived = flow->mss ? acked / flow->mss : 0;
@@ -130,7 +130,7 @@ xway_inline void tcp_count_duplicate(struct tcp_flow *flow, __u64 acked, int dup
 		flow->duplicates++;
 }
 
-/* What is lost by now. */
+/* Raises the position before which data is lost. */
 xway_inline void tcp_find_lost(struct tcp_flow *flow, __u64 lost)
 {
 	flow->lost = tcp_most(flow->lost, tcp_least(lost, flow->nxt));
@@ -148,8 +148,8 @@ xway_inline void tcp_enter_recovery(struct tcp_flow *flow)
 }
 
 /*
- * Segments that were sent after the last repetition have arrived, and what was repeated first has
- * not: it was lost again.
+ * Segments that were sent after the last retransmission have arrived, but the first retransmitted
+ * data has not: it was lost again.
  */
 xway_inline void tcp_find_lost_again(struct tcp_flow *flow)
 {
@@ -161,8 +161,8 @@ xway_inline void tcp_find_lost_again(struct tcp_flow *flow)
 }
 
 /*
- * Without SACK: the first outstanding segment is lost, and in recovery each further one that an
- * acknowledgement stops at.
+ * Without SACK: the first outstanding segment is lost, and in recovery each further one at which a
+ * partial acknowledgement stops.
  */
 xway_inline void tcp_recover_plain(struct tcp_flow *flow, __u64 acked)
 {
@@ -172,7 +172,7 @@ xway_inline void tcp_recover_plain(struct tcp_flow *flow, __u64 acked)
 		tcp_enter_recovery(flow);
 }
 
-/* With SACK, after the scoreboard has changed. */
+/* With SACK, after a change of the scoreboard. */
 xway_inline void tcp_recover_sack(struct tcp_flow *flow)
 {
 	tcp_find_lost(flow, tcp_sack_lost(flow));
@@ -184,7 +184,7 @@ xway_inline void tcp_recover_sack(struct tcp_flow *flow)
 	}
 }
 
-/* An acknowledgement of what was sent: una <= ack <= nxt, or an older one. */
+/* Processes an acknowledgement of sent data: una <= ack <= nxt, or an older one. */
 xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct segment *segment,
 				  struct tcp_change *change, __u64 ack)
 {
@@ -192,7 +192,9 @@ xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct segment *s
 	__u32 window = flow->window;
 	int same = ack == flow->una && flow->nxt > ack && !segment->length &&
 		   !(segment->flags & TCP_FIN);
-	/* What ends a recovery is often a whole window, none of it a sign of room. */
+	/*
+	 * The end of a recovery often acknowledges a whole window, which is not a sign of capacity.
+	 */
 	int recovered = flow->recovery == TCP_RECOVERY_FAST;
 
 	tcp_take_window(flow, segment, ack);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a sender does between bursts: opens flows when they are due, ends them when the run ends,
- * and looks for timers that have run out.
+ * The periodic work of a sender between bursts: opens flows when they are due, ends them when the
+ * run ends, and searches for expired timers.
  */
 #ifndef XWAY_TCP_CHORES_H
 #define XWAY_TCP_CHORES_H
@@ -9,12 +9,12 @@
 #include "ready.h"
 #include "timer.h"
 
-/* From one look to the next. */
+/* Interval between two rounds, in ns. */
 #define TCP_LOOK_EVERY 100000ull
-/* All deadlines are seen in so many looks, but so many lines at least. */
+/* All deadlines are scanned in this number of rounds, but at least this number of lines in each. */
 #define TCP_LOOKS 64
 #define TCP_LINES 4
-/* Flows that are opened or ended in one look. */
+/* Maximum number of flows that are opened or ended in one round. */
 #define TCP_FLOWS 64
 
 struct chore {
@@ -22,7 +22,7 @@ struct chore {
 	__u64 now;
 };
 
-/* Flows of this sender. */
+/* The first flow of this sender, and the number of its flows. */
 xway_inline __u32 tcp_first(void)
 {
 	return tcp_config.sender * tcp_config.share;
@@ -48,7 +48,7 @@ xway_inline void tcp_open(struct tcp_flow *flow, struct tcp_change *change)
 	tcp_arm(flow, change->now);
 }
 
-/* The FIN follows what was sent so far. A flow without an answer yet is not opened any more. */
+/* Sets the FIN after the data that was sent so far. A flow without an answer yet is aborted. */
 xway_inline int tcp_end_stream(struct tcp_flow *flow, struct tcp_change *change)
 {
 	if (flow->state == TCP_STATE_SYN_SENT)
@@ -60,8 +60,8 @@ xway_inline int tcp_end_stream(struct tcp_flow *flow, struct tcp_change *change)
 }
 
 /*
- * The RST stands where the receiver's window ends, if that is before what was sent: beyond it, it
- * would not be believed.
+ * The RST is at the end of the receiver's window if that is below what was sent: beyond it, the
+ * receiver would ignore it.
  */
 xway_inline int tcp_abort(struct tcp_flow *flow, struct tcp_change *change)
 {
@@ -75,7 +75,7 @@ xway_inline int tcp_abort(struct tcp_flow *flow, struct tcp_change *change)
 	return 1;
 }
 
-/* Does one thing to a flow, under its lock, and what follows from it. */
+/* Actions on a flow, which tcp_do() executes under its lock. */
 enum deed { DEED_OPEN, DEED_END, DEED_ABORT, DEED_TIMER };
 
 xway_inline int tcp_deed(struct tcp_flow *flow, struct tcp_change *change, enum deed deed)
@@ -113,8 +113,8 @@ xway_global int tcp_do(__u32 id, __u64 now, enum deed deed)
 }
 
 /*
- * Opens the next flow if it is due; 1 ends the loop. What was missed is not made up for: a crowd
- * of SYNs would find the listener's queue full.
+ * Opens the next flow if it is due; 1 ends the loop. Delays are not made up for: many SYNs in a
+ * burst would overflow the listener's queue.
  */
 static long tcp_open_next(__u32 index, struct chore *chore)
 {
@@ -133,7 +133,7 @@ static long tcp_open_next(__u32 index, struct chore *chore)
 	return 0;
 }
 
-/* Ends the next flow, in the manner of the phase. */
+/* Ends the next flow, in the way of the phase. */
 static long tcp_sweep_next(__u32 index, struct chore *chore)
 {
 	struct tcp_sender *sender = chore->sender;
@@ -159,7 +159,7 @@ xway_inline __u32 tcp_due(const struct flow_deadlines *line, __u32 tick)
 	return found;
 }
 
-/* A line of deadlines: on to the next, or one flow whose timer has run out. */
+/* Handles a line of deadlines: proceeds to the next, or to one flow whose timer has expired. */
 static long tcp_look_at_line(__u32 index, struct chore *chore)
 {
 	struct tcp_sender *sender = chore->sender;
@@ -181,7 +181,7 @@ static long tcp_look_at_line(__u32 index, struct chore *chore)
 	return 0;
 }
 
-/* User space has moved the run on: flows are ended from the first one on. */
+/* User space has changed the phase: flows are ended beginning with the first one. */
 xway_inline void tcp_follow(struct tcp_sender *sender, __u64 phase)
 {
 	if (sender->phase == phase)
@@ -190,7 +190,7 @@ xway_inline void tcp_follow(struct tcp_sender *sender, __u64 phase)
 	sender->swept = 0;
 }
 
-/* When it is time, a piece of everything. */
+/* Does a part of all periodic work when it is due. */
 xway_inline void tcp_chores(struct tcp_sender *sender, __u64 phase, __u64 now)
 {
 	struct chore chore = { .sender = sender, .now = now };

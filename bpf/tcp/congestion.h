@@ -18,15 +18,15 @@ xway_inline void tcp_congestion_begin(struct tcp_flow *flow, int syn_was_lost)
 }
 
 /*
- * `acked` bytes arrived. In slow start the window grows by all of them: bursts are bounded by the
- * quantum, and receivers that merge segments acknowledge many at once.
+ * `acked` bytes were acknowledged. In slow start the window grows by all of them: bursts are
+ * bounded by the quantum, and receivers that merge segments acknowledge many together.
  */
 xway_inline void tcp_congestion_acked(struct tcp_flow *flow, __u64 acked, __u64 now)
 {
 	if (flow->una > flow->limited)
 		return;
 	if (flow->cwnd < flow->ssthresh) {
-		/* RFC 3465, 2.3: carefully after a timeout. */
+		/* RFC 3465, 2.3: conservatively after a timeout. */
 		if (flow->recovery == TCP_RECOVERY_TIMEOUT && acked > flow->mss)
 			acked = flow->mss;
 		flow->cwnd += acked;
@@ -39,7 +39,7 @@ xway_inline void tcp_congestion_acked(struct tcp_flow *flow, __u64 acked, __u64 
 		flow->cwnd = TCP_CWND_MOST;
 }
 
-/* Something was lost. */
+/* A loss was detected. */
 xway_inline void tcp_congestion_lost(struct tcp_flow *flow)
 {
 	__u64 reduced = tcp_config.algorithm == TCP_ALGORITHM_CUBIC ? tcp_cubic_reduced(flow) :

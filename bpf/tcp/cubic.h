@@ -10,7 +10,7 @@
 
 #include "flow.h"
 
-/* A plateau, and a distance from it, of 128 s at most: its cube fits. */
+/* Limits the time to a plateau, and the distance from it, to 128 s, so that the cube fits. */
 #define TCP_CUBIC_FAR (1ull << 17)
 
 /* The largest number whose cube does not exceed `cube`, below 2^17. */
@@ -46,7 +46,7 @@ xway_inline void tcp_cubic_begin(struct tcp_flow *flow, __u64 now)
 		flow->origin = flow->before;
 		missing = (flow->before - flow->cwnd) / flow->mss;
 	}
-	/* K^3 = missing / 0.4, and 2^30 for the unit; more than 2^20 segments are not believed. */
+	/* K^3 = missing / 0.4, and 2^30 for the unit; at most 2^20 segments are considered. */
 	if (missing > 1 << 20)
 		missing = 1 << 20;
 	flow->plateau = tcp_cube_root((missing * 5 / 2) << 30);
@@ -66,7 +66,7 @@ xway_inline __u64 tcp_cubic_at(const struct tcp_flow *flow, __u64 t)
 	return flow->origin > distance ? flow->origin - distance : 0;
 }
 
-/* RFC 9438, 4.3: what NewReno would have; 0.53 segments a window until it has caught up. */
+/* RFC 9438, 4.3: the window of NewReno; 0.53 segments per window until it has caught up. */
 xway_inline void tcp_cubic_estimate(struct tcp_flow *flow, __u64 acked)
 {
 	__u64 share = flow->estimate < flow->before ? 9 : 17;
@@ -96,7 +96,7 @@ xway_inline void tcp_cubic_grow(struct tcp_flow *flow, __u64 acked, __u64 now)
 	flow->cwnd = cwnd > flow->estimate ? cwnd : flow->estimate;
 }
 
-/* 0.7 of the window; a window that shrinks from loss to loss gives way faster (4.7). */
+/* 0.7 of the window; a window that shrinks from loss to loss yields faster (4.7). */
 xway_inline __u64 tcp_cubic_reduced(struct tcp_flow *flow)
 {
 	__u32 cwnd = flow->cwnd;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Flows: where they are, whose packets are theirs, what changes in them has to be told.
+ * Flows: their entries, the packets that belong to them, and the changes that must be reported.
  *
- * Rule: a flow is read and changed under its lock alone, by the processor that sends and by those
- * that receive. No helper may be called there, so what a change brings about outside of the flow
- * is gathered in a tcp_change and done after the lock.
+ * Rule: a flow is accessed only under its lock, by the processor that sends and by those that
+ * receive. No helper may be called under the lock, so the consequences of a change are collected in
+ * a tcp_change and executed after it is released.
  */
 #ifndef XWAY_TCP_FLOW_H
 #define XWAY_TCP_FLOW_H
@@ -20,7 +20,7 @@ XWAY_HELPER long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) =
 
 const volatile struct tcp_config tcp_config;
 
-/* Brings the names of states and the like into the object's BTF. */
+/* Adds the names of states and other enums to the object's BTF. */
 struct names {
 	enum tcp_state state;
 	enum tcp_end end;
@@ -36,12 +36,12 @@ struct flow_entry {
 	struct tcp_flow flow;
 };
 
-/* Before which tick each flow wants to be looked at; 0 for never. A hint: never too late. */
+/* The tick before which each flow must be checked; 0 for never. A hint, which is never too late. */
 struct flow_deadlines {
 	__u32 tick[TCP_DEADLINES];
 };
 
-/* Numbers of entries are set by user space. */
+/* User space sets the numbers of entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -63,7 +63,7 @@ struct {
 	__type(value, struct tcp_totals);
 } tcp_totals SEC(".maps");
 
-/* Round trips in ns, by bucket. */
+/* Round-trip times in ns, by bucket. */
 struct rtt_counts {
 	__u64 bucket[XWAY_HISTOGRAM_BUCKETS];
 };
@@ -75,16 +75,16 @@ struct {
 	__type(value, struct rtt_counts);
 } tcp_rtts SEC(".maps");
 
-/* What a change of a flow means outside of it. */
+/* The consequences of a change of a flow, outside of the flow. */
 struct tcp_change {
-	/* Of which flow, seen when. */
+	/* The flow, and the time of the change. */
 	__u32 flow;
 	__u64 now;
 	/* For `tcp_totals`. */
 	__u64 acked;
 	__u32 opened;
 	__u32 established;
-	/* enum tcp_end; none when it did not end now. */
+	/* enum tcp_end; none if the flow did not end with this change. */
 	__u32 ended;
 	__u32 timeouts;
 	__u32 range_overflows;
@@ -94,13 +94,13 @@ struct tcp_change {
 	__u32 fast_repeats;
 	__u32 timeout_repeats;
 	__u32 probes;
-	/* ns; 0 when none was measured. */
+	/* In ns; 0 if none was measured. */
 	__u32 rtt;
-	/* Put it into the ready ring. */
+	/* The flow must be put into the ready ring. */
 	__u32 wake;
 };
 
-/* The place of flow `id`'s hint. */
+/* The hint of flow `id`. */
 xway_inline __u32 *tcp_tick(__u32 id)
 {
 	__u32 line = id / TCP_DEADLINES;
@@ -109,13 +109,13 @@ xway_inline __u32 *tcp_tick(__u32 id)
 	return deadlines ? &deadlines->tick[id % TCP_DEADLINES] : NULL;
 }
 
-/* A moment as a hint, rounded up: about 1 ms each, since the start of the run; never 0. */
+/* A time as a hint, rounded up: in units of about 1 ms since the start of the run; never 0. */
 xway_inline __u32 tcp_tick_of(__u64 moment)
 {
 	return ((moment - tcp_config.start) >> 20) + 1;
 }
 
-/* Under the lock, after any change of the deadline. */
+/* Called under the lock, after any change of the deadline. */
 xway_inline void tcp_hint(const struct tcp_flow *flow, __u32 *tick)
 {
 	__u32 wanted;
@@ -127,14 +127,14 @@ xway_inline void tcp_hint(const struct tcp_flow *flow, __u32 *tick)
 		*tick = wanted;
 }
 
-/* A sequence number of the wire, near to what is unacknowledged. */
+/* The position of a sequence number that is close to the unacknowledged data. */
 xway_inline __u64 tcp_position(const struct tcp_flow *flow, __u32 seq)
 {
 	return flow->una + (__s64)(__s32)(seq - (flow->iss + (__u32)flow->una));
 }
 
 /*
- * Comparisons of positions that teach the verifier nothing: what it learnt would keep it from
+ * Comparisons of positions from which the verifier learns nothing: bounds would prevent it from
  * joining paths that do not differ, and double them at each step of each loop.
  */
 xway_inline __s64 tcp_off(__u64 a, __u64 b)
@@ -150,7 +150,7 @@ xway_inline int tcp_before(__u64 a, __u64 b)
 	return tcp_off(a, b) < 0;
 }
 
-/* All ones when a is before b, else 0. */
+/* All bits set if a is before b, otherwise 0. */
 xway_inline __u64 tcp_before_mask(__u64 a, __u64 b)
 {
 	__s64 mask = tcp_off(a, b) >> 63;
@@ -169,7 +169,7 @@ xway_inline __u64 tcp_most(__u64 a, __u64 b)
 	return a - ((a - b) & tcp_before_mask(a, b));
 }
 
-/* Behind the FIN. */
+/* The position after the FIN. */
 xway_inline __u64 tcp_end_of(const struct tcp_flow *flow)
 {
 	return flow->limit + 2;
@@ -193,7 +193,7 @@ xway_inline void tcp_finish(struct tcp_flow *flow, struct tcp_change *change, en
 	change->ended = end;
 }
 
-/* Nothing more is sent but what is owed. */
+/* Nothing is sent any more, except for segments that are owed. */
 xway_inline void tcp_close(struct tcp_flow *flow, struct tcp_change *change, enum tcp_end end)
 {
 	flow->state = TCP_STATE_CLOSED;
@@ -203,14 +203,14 @@ xway_inline void tcp_close(struct tcp_flow *flow, struct tcp_change *change, enu
 		tcp_finish(flow, change, end);
 }
 
-/* RST that answers a segment which acknowledges `seq`. */
+/* Prepares an RST in answer to a segment that acknowledges `seq`. */
 xway_inline void tcp_owe_reset(struct tcp_flow *flow, __u32 seq)
 {
 	flow->owes |= TCP_OWES_RESET;
 	flow->reset_seq = seq;
 }
 
-/* After the lock: counts. */
+/* After the lock: updates counters. */
 xway_inline void tcp_count(const struct tcp_change *change)
 {
 	__u32 only = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The congestion window of RFC 5681: one segment more a round trip, half of what is outstanding
- * after a loss.
+ * The congestion window of RFC 5681: one more segment per round trip, and half of the outstanding
+ * data after a loss.
  */
 #ifndef XWAY_TCP_NEWRENO_H
 #define XWAY_TCP_NEWRENO_H
 
 #include "flow.h"
 
-/* Congestion avoidance: a segment for each window that is acknowledged. */
+/* Congestion avoidance: one segment for each acknowledged window. */
 xway_inline void tcp_newreno_grow(struct tcp_flow *flow, __u64 acked)
 {
 	flow->credit += acked;

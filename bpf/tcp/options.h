@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A segment from the packet that carries it. An option with another length than its kind has is
- * ignored; for one that the header does not hold, or a signature, the segment is refused.
+ * Parses a segment from its packet. An option with an invalid length for its kind is ignored; an
+ * option that exceeds the header, or a signature, causes the segment to be refused.
  */
 #ifndef XWAY_TCP_OPTIONS_H
 #define XWAY_TCP_OPTIONS_H
@@ -10,7 +10,7 @@
 
 #include <linux/tcp.h>
 
-/* Bytes of options, at most. */
+/* Maximum length of the options in bytes. */
 #define TCP_OPTIONS_MOST 40
 
 #define TCP_KIND_END 0
@@ -20,14 +20,14 @@
 #define TCP_KIND_MAY_SACK 4
 #define TCP_KIND_SACK 5
 #define TCP_KIND_TIMESTAMPS 8
-/* Signatures (RFC 2385, RFC 5925), which no flow of ours agreed to. */
+/* Signatures (RFC 2385, RFC 5925), which are not supported. */
 #define TCP_KIND_MD5 19
 #define TCP_KIND_AO 29
 
 /* RFC 7323, 2.3. */
 #define TCP_SCALE_MOST 14
 
-/* Bytes of the options, in host order; they may stand at any place. */
+/* Bytes of the options, in host order; they may be at any offset. */
 xway_inline __u32 tcp_option_byte(const struct segment *segment, __u32 at)
 {
 	return segment->options[at & (TCP_OPTIONS_ROOM - 1)];
@@ -95,7 +95,7 @@ xway_inline int tcp_next_option(struct segment *segment)
 		}
 		tcp_read_option(segment, at, length);
 	}
-	/* Volatile: what the verifier cannot follow cannot multiply its paths. */
+	/* Volatile: the verifier does not track the value, which would multiply its paths. */
 	*(volatile __u32 *)&segment->next = at + length;
 	return 1;
 }
@@ -111,7 +111,7 @@ xway_global int tcp_read_options(struct segment *segment)
 	return TCP_OPTIONS_MOST;
 }
 
-/* The options' bytes, or those of them that the frame has. */
+/* Copies the bytes of the options that the frame contains. */
 xway_inline void tcp_copy_options(const struct tcphdr *tcp, const void *end,
 				  struct segment *segment)
 {

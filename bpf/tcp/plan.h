@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a flow sends next: a burst, taken under the lock and written afterwards.
+ * Decides what a flow sends next: a burst, which is taken under the lock and written afterwards.
  *
- * Order: a reset that is owed, the SYN, what was lost, new data with the FIN behind it, an
- * acknowledgement or a probe without data. Everything but a reset and a SYN acknowledges, too.
+ * Order: a reset that is owed, the SYN, lost data, new data followed by the FIN, an acknowledgement
+ * or a probe without data. All segments but a reset and a SYN acknowledge, too.
  */
 #ifndef XWAY_TCP_PLAN_H
 #define XWAY_TCP_PLAN_H
@@ -11,7 +11,7 @@
 #include "ack.h"
 #include "state.h"
 
-/* Header lengths in fours: plain, with timestamps, the SYN's. */
+/* Header lengths in 32-bit words: plain, with timestamps, of the SYN. */
 #define TCP_WORDS 5
 #define TCP_WORDS_TIMESTAMPS 8
 #define TCP_WORDS_SYN 10
@@ -31,7 +31,7 @@ xway_inline void tcp_plan_header(struct tcp_flow *flow, struct tcp_burst *burst,
 	burst->ts_echo = xway_htonl(flow->ts_recent);
 }
 
-/* One segment without data. */
+/* Plans one segment without data. */
 xway_inline void tcp_plan_empty(struct tcp_flow *flow, struct tcp_burst *burst, __u64 now,
 				__u64 seq, __u8 flags)
 {
@@ -65,7 +65,7 @@ xway_inline void tcp_plan_syn(struct tcp_flow *flow, struct tcp_burst *burst,
 	burst->words = TCP_WORDS_SYN;
 }
 
-/* [seq, end) in segments. */
+/* Plans [start, end) in segments. */
 xway_inline void tcp_plan_stream(struct tcp_flow *flow, struct tcp_burst *burst,
 				 struct tcp_change *change, __u64 seq, __u64 end)
 {
@@ -82,7 +82,7 @@ xway_inline void tcp_plan_stream(struct tcp_flow *flow, struct tcp_burst *burst,
 	change->data_segments = burst->left;
 }
 
-/* The first hole, as much of it as the window allows; the very first segment in any case. */
+/* Plans the first hole, as far as the window allows; the first segment in any case. */
 xway_inline int tcp_plan_repeat(struct tcp_flow *flow, struct tcp_burst *burst,
 				struct tcp_change *change, const struct tcp_board *board)
 {
@@ -116,7 +116,10 @@ xway_inline int tcp_plan_repeat(struct tcp_flow *flow, struct tcp_burst *burst,
 	return 1;
 }
 
-/* How much of `left` may be sent now; whole segments, but for the end (RFC 9293, 3.8.6.2.1). */
+/*
+ * The number of bytes of `left` that may be sent now: whole segments, except at the end (RFC 9293,
+ * 3.8.6.2.1).
+ */
 xway_inline __u64 tcp_allowed(struct tcp_flow *flow, __u64 pipe, __u64 left)
 {
 	__u64 open = flow->edge > flow->nxt ? flow->edge - flow->nxt : 0;
@@ -125,7 +128,7 @@ xway_inline __u64 tcp_allowed(struct tcp_flow *flow, __u64 pipe, __u64 left)
 	__u64 allowed = open < most ? open : most;
 
 	if (room < allowed) {
-		/* The congestion window is what holds it back. */
+		/* The congestion window is the limit. */
 		allowed = room;
 		flow->limited = flow->nxt + room;
 	} else if (room < most + flow->mss) {
@@ -138,7 +141,7 @@ xway_inline __u64 tcp_allowed(struct tcp_flow *flow, __u64 pipe, __u64 left)
 	return !pipe && allowed && allowed >= flow->window_most / 2 ? allowed : 0;
 }
 
-/* Data that was never sent, and the FIN when that is all. */
+/* Plans data that was never sent, and the FIN after all data. */
 xway_inline int tcp_plan_new(struct tcp_flow *flow, struct tcp_burst *burst,
 			     struct tcp_change *change, __u64 pipe)
 {
@@ -149,7 +152,7 @@ xway_inline int tcp_plan_new(struct tcp_flow *flow, struct tcp_burst *burst,
 	int timer_is_free = flow->nxt == flow->una;
 
 	if (!allowed && left) {
-		/* Who opens a closed window may do so unheard: ask. */
+		/* The update that opens a closed window may be lost, so a probe is needed. */
 		if (timer_is_free && !flow->deadline)
 			tcp_arm(flow, change->now);
 		return 0;
@@ -180,7 +183,7 @@ xway_inline int tcp_plan_data(struct tcp_flow *flow, struct tcp_burst *burst,
 	return tcp_plan_new(flow, burst, change, board.pipe);
 }
 
-/* Under the lock; true when there is something to write. */
+/* Called under the lock; returns true if there is something to write. */
 xway_inline int tcp_plan(struct tcp_flow *flow, struct tcp_burst *burst, struct tcp_change *change)
 {
 	if (flow->owes & TCP_OWES_RESET) {
@@ -200,7 +203,7 @@ xway_inline int tcp_plan(struct tcp_flow *flow, struct tcp_burst *burst, struct 
 	if (!(flow->owes & (TCP_OWES_ACK | TCP_OWES_PROBE)))
 		return 0;
 	change->probes = !!(flow->owes & TCP_OWES_PROBE);
-	/* A probe is old news, which has to be answered. */
+	/* A probe repeats an old position, which must be answered. */
 	tcp_plan_empty(flow, burst, change->now, flow->nxt - change->probes, TCP_ACK);
 	flow->owes &= ~(TCP_OWES_ACK | TCP_OWES_PROBE);
 	return 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The ready ring of a sender: flows that may have something to send, in the order of their turn.
+ * The ready ring of a sender: flows that may have something to send, in order.
  *
- * Any processor puts flows in, the sender alone takes them out. A flow is in it once at most
- * (TCP_HAS_PLACE, changed under the flow's lock), and there is a place for each flow of the
- * sender, so it is never full. A place holds the flow's number + 1, and 0 when it is free.
+ * Any processor adds flows, only the sender removes them. A flow is in the ring at most once
+ * (TCP_HAS_PLACE, changed under the flow's lock), and there is an entry for each flow of the
+ * sender, so the ring is never full. An entry holds the flow's number + 1, or 0 if it is free.
  */
 #ifndef XWAY_TCP_READY_H
 #define XWAY_TCP_READY_H
@@ -18,7 +18,7 @@ struct {
 	__type(value, __u32);
 } tcp_ready SEC(".maps");
 
-/* Where the next flow is put, by sender; lines of their own. */
+/* The position of the next entry, by sender; each in its own cache line. */
 struct ready_tail {
 	__u64 tail;
 	__u64 zero[7];
@@ -38,7 +38,7 @@ xway_inline __u32 *tcp_ready_place(__u32 sender, __u64 position)
 	return bpf_map_lookup_elem(&tcp_ready, &index);
 }
 
-/* Under the lock; true for whoever then has to call tcp_ready_put(). */
+/* Called under the lock; returns true if the caller must then call tcp_ready_put(). */
 xway_inline __u32 tcp_take_place(struct tcp_flow *flow)
 {
 	if (flow->has & TCP_HAS_PLACE)
@@ -47,7 +47,7 @@ xway_inline __u32 tcp_take_place(struct tcp_flow *flow)
 	return 1;
 }
 
-/* After the lock. */
+/* Called after the lock is released. */
 xway_inline void tcp_ready_put(__u32 id)
 {
 	__u32 sender = id / tcp_config.share;
@@ -81,7 +81,7 @@ xway_inline int tcp_is_ready(const struct tcp_sender *sender)
 	return place && *(volatile __u32 *)place;
 }
 
-/* After the lock: everything that a change asks for. */
+/* After the lock: executes all consequences of a change. */
 xway_inline void tcp_tell(const struct tcp_change *change)
 {
 	if (change->wake)

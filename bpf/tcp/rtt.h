@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Round trips and the retransmission timer (RFC 6298, RFC 7323 section 4).
+ * Round-trip times and the retransmission timer (RFC 6298, RFC 7323 section 4).
  *
- * Our timestamps tick every 1024 ns, so that they measure links inside a machine, too. Without
- * timestamps one segment at a time is timed, and none that was sent twice (Karn).
+ * Our timestamps tick every 1024 ns, so that they can also measure links within one machine.
+ * Without timestamps one segment at a time is measured, and never a retransmitted one (Karn).
  */
 #ifndef XWAY_TCP_RTT_H
 #define XWAY_TCP_RTT_H
@@ -11,10 +11,10 @@
 #include "flow.h"
 
 #define TCP_SECOND 1000000000ull
-/* RFC 6298, 2.1 and 2.4: before anything was measured, and at most. */
+/* RFC 6298, 2.1 and 2.4: the timeout before the first measurement, and the maximum. */
 #define TCP_FIRST_TIMEOUT TCP_SECOND
 #define TCP_MOST_TIMEOUT (60 * TCP_SECOND)
-/* Beyond that the timeout is at its limit from any start. */
+/* Beyond this backoff, the timeout has reached its maximum from any start. */
 #define TCP_MOST_BACKOFF 16
 
 xway_inline __u32 tcp_timestamp(__u64 now)
@@ -46,7 +46,7 @@ xway_inline void tcp_measured(struct tcp_flow *flow, struct tcp_change *change, 
 	flow->timeout = timeout > TCP_MOST_TIMEOUT ? TCP_MOST_TIMEOUT : timeout;
 }
 
-/* From the timestamp that the peer sent back. What is far too old is nonsense. */
+/* Measures with the timestamp that the peer echoed. One that is far too old is ignored. */
 xway_inline void tcp_measure_echo(struct tcp_flow *flow, struct tcp_change *change, __u32 echo)
 {
 	__u32 ticks = tcp_timestamp(change->now) - echo;
@@ -55,7 +55,7 @@ xway_inline void tcp_measure_echo(struct tcp_flow *flow, struct tcp_change *chan
 		tcp_measured(flow, change, (__u64)ticks << 10);
 }
 
-/* From the one segment that is timed. */
+/* Measures with the one segment that is being timed. */
 xway_inline void tcp_measure_timed(struct tcp_flow *flow, struct tcp_change *change, __u64 ack)
 {
 	if (!(flow->has & TCP_HAS_TIMING) || ack <= flow->timed)
@@ -73,7 +73,7 @@ xway_inline void tcp_start_timing(struct tcp_flow *flow, __u64 now)
 	flow->timed_at = now;
 }
 
-/* The timer starts anew. */
+/* Restarts the timer. */
 xway_inline void tcp_arm(struct tcp_flow *flow, __u64 now)
 {
 	__u32 backoff = flow->backoff < TCP_MOST_BACKOFF ? flow->backoff : TCP_MOST_BACKOFF;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The scoreboard: which ranges behind una have arrived (RFC 2018), and what follows from them:
- * what is lost, what is still in the network (RFC 6675).
+ * The scoreboard: which ranges after una have arrived (RFC 2018), and the conclusions: lost data,
+ * and data in flight (RFC 6675).
  *
- * Ranges are in order, and never touch. There is room for TCP_RANGES: of more, the highest are
- * forgotten and counted, which costs at most a needless retransmission.
+ * Ranges are in order, and never adjacent. At most TCP_RANGES are stored: of more, the highest are
+ * dropped and counted, which costs at most an unnecessary retransmission.
  * Without SACK each duplicate acknowledgement stands for a segment that has arrived (RFC 6582).
  */
 #ifndef XWAY_TCP_SACK_H
@@ -12,12 +12,13 @@
 
 #include "flow.h"
 
-/* RFC 6675: so many segments must have arrived behind one that is taken for lost. */
+/* RFC 6675: number of later segments that must arrive before a segment is considered lost. */
 #define TCP_THRESHOLD 3
 
 /*
- * A range on its way into the scoreboard, and how many are behind it already. It lies in memory
- * that the verifier does not follow, and is volatile: so the paths of each round end alike.
+ * A range that is being inserted into the scoreboard, and the number of ranges that were stored. It
+ * is in memory that the verifier does not track, and volatile, so that the paths of each round end
+ * in equal states.
  */
 struct sack_hand {
 	__u64 start;
@@ -26,7 +27,7 @@ struct sack_hand {
 	__u32 zero;
 };
 
-/* Puts [start, end) at the next place, if there is one. */
+/* Stores [start, end) at the next position, if there is one. */
 xway_inline void tcp_sack_put(struct tcp_flow *flow, volatile struct sack_hand *hand, __u64 start,
 			      __u64 end)
 {
@@ -40,7 +41,7 @@ xway_inline void tcp_sack_put(struct tcp_flow *flow, volatile struct sack_hand *
 	flow->range[place].end = end;
 }
 
-/* The next range of the old list: joined with what is in hand, or put down in its order. */
+/* Processes the next range of the old list: joins it with the new one, or stores it in order. */
 xway_inline void tcp_sack_pass(struct tcp_flow *flow, volatile struct sack_hand *hand, __u32 i)
 {
 	__u64 start = flow->range[i].start;
@@ -58,7 +59,7 @@ xway_inline void tcp_sack_pass(struct tcp_flow *flow, volatile struct sack_hand 
 	}
 }
 
-/* Adds what is in hand, joined with what it touches. */
+/* Inserts the new range, joined with those that it touches. */
 xway_inline void tcp_sack_add(struct tcp_flow *flow, struct tcp_change *change,
 			      volatile struct sack_hand *hand)
 {
@@ -77,7 +78,7 @@ xway_inline void tcp_sack_add(struct tcp_flow *flow, struct tcp_change *change,
 	}
 }
 
-/* Forgets what is acknowledged. */
+/* Removes acknowledged data. */
 xway_inline void tcp_sack_trim(struct tcp_flow *flow)
 {
 	__u32 count = flow->ranges;
@@ -99,7 +100,7 @@ xway_inline void tcp_sack_trim(struct tcp_flow *flow)
 	flow->ranges = kept;
 }
 
-/* Below that, what has not arrived is lost; una when nothing is. */
+/* Data before this position that has not arrived is lost; una if none is. */
 xway_inline __u64 tcp_sack_lost(const struct tcp_flow *flow)
 {
 	__u64 above = 0;
@@ -119,18 +120,18 @@ xway_inline __u64 tcp_sack_lost(const struct tcp_flow *flow)
 	return flow->una;
 }
 
-/* The highest that has arrived; of a flow with ranges. */
+/* The end of the highest range, of a flow with ranges. */
 xway_inline __u64 tcp_sack_top(const struct tcp_flow *flow)
 {
 	return flow->range[(flow->ranges - 1) & (TCP_RANGES - 1)].end;
 }
 
-/* What the scoreboard says at one moment. */
+/* The current conclusions from the scoreboard. */
 struct tcp_board {
-	/* The first that is lost and was not sent again; none when they are equal. */
+	/* The first lost data that was not retransmitted; none if they are equal. */
 	__u64 hole;
 	__u64 hole_end;
-	/* Bytes in the network. */
+	/* Bytes in flight. */
 	__u64 pipe;
 };
 
@@ -139,7 +140,7 @@ xway_inline void tcp_look(const struct tcp_flow *flow, struct tcp_board *board)
 	__u64 from = tcp_most(flow->repeated, flow->una);
 	__u64 lost = flow->recovery ? tcp_most(flow->lost, from) : from;
 	__u64 arrived = (__u64)flow->duplicates * flow->mss;
-	/* Of what is lost and was not sent again, this has arrived. */
+	/* The part of the lost data, not retransmitted, that has arrived. */
 	__u64 inside = 0;
 
 	board->hole = from;
@@ -155,7 +156,7 @@ xway_inline void tcp_look(const struct tcp_flow *flow, struct tcp_board *board)
 		low = tcp_most(range->start, from);
 		high = tcp_least(range->end, lost);
 		inside += tcp_most(high, low) - low;
-		/* A range up to the hole moves it on; one behind the hole ends it. */
+		/* A range before or at the hole moves it; one after the hole ends it. */
 		behind = tcp_before_mask(board->hole, range->start);
 		board->hole_end -= (board->hole_end - tcp_least(board->hole_end, range->start)) &
 				   behind;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A segment of a burst, written into a live frame.
+ * Writes a segment of a burst into a live frame.
  *
- * Payload is zeros that nobody touches, so checksums cover headers alone, and most of their sum
- * is the burst's. Frames are recycled with whatever was done to them: all headers are written
- * anew, and where a SYN's options reached into what is payload now, zeros.
+ * The payload is zeros that are never changed, so checksums are computed over headers only, and
+ * most of their sum is the same for the whole burst. Frames are recycled with all changes: the
+ * headers are rewritten completely, and bytes of the payload where the options of a SYN had been
+ * are set to zero.
  */
 #ifndef XWAY_TCP_SEGMENT_H
 #define XWAY_TCP_SEGMENT_H
@@ -18,11 +19,11 @@
 
 #include <xway/frame.h>
 
-/* Shorter frames are filled up (IEEE 802.3, without the checksum). */
+/* Shorter frames are padded (IEEE 802.3, without the checksum). */
 #define TCP_FRAME_LEAST 60
 #define TCP_HOPS 64
 
-/* The TCP header as words, which is how it is summed. */
+/* The TCP header as words, for its sum. */
 struct tcp_header {
 	__be16 source;
 	__be16 dest;
@@ -54,13 +55,13 @@ xway_inline __u16 tcp_fold(__u64 sum)
 	return sum;
 }
 
-/* Four bytes at an even offset, in whatever order both sides of a sum have. */
+/* Four bytes at an even offset; the sum does not depend on the byte order. */
 xway_inline __u64 tcp_word(__be16 first, __be16 second)
 {
 	return first | (__u32)second << 16;
 }
 
-/* The address and port of a burst's flow, and the sums of what all its segments have. */
+/* The address and port of a burst's flow, and the sums of what all its segments share. */
 xway_inline void tcp_prepare(struct tcp_burst *burst)
 {
 	__u32 address = burst->flow / tcp_config.ports;
@@ -163,7 +164,7 @@ xway_inline void tcp_write_options(struct tcp_header *tcp, const struct tcp_burs
 	tcp->options[4] = 0;
 }
 
-/* The burst's next segment: how many bytes of payload, and with which flags. */
+/* The length and the flags of the burst's next segment. */
 xway_inline __u32 tcp_next_payload(struct tcp_burst *burst, __u8 *flags)
 {
 	__u64 data_end = burst->end < burst->fin ? burst->end : burst->fin;
@@ -179,7 +180,9 @@ xway_inline __u32 tcp_next_payload(struct tcp_burst *burst, __u8 *flags)
 	return payload;
 }
 
-/* Writes it, and moves the burst on; false when the frame is too short for the configuration. */
+/*
+ * Writes the segment and advances the burst; false if the frame is too short for the configuration.
+ */
 xway_inline int tcp_write(struct xdp_md *ctx, struct tcp_burst *burst)
 {
 	void *frame = xway_data(ctx), *end = xway_data_end(ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A segment arrives at a flow (RFC 9293, section 3.10.7), with the caution of RFC 5961 about
- * resets.
+ * Processes a received segment of a flow (RFC 9293, section 3.10.7), with the protection of RFC
+ * 5961 against forged resets.
  */
 #ifndef XWAY_TCP_STATE_H
 #define XWAY_TCP_STATE_H
@@ -9,11 +9,11 @@
 #include "ack.h"
 #include "ready.h"
 
-/* What we take: never less, since nothing is kept. Shifted by TCP_OUR_SCALE on the wire. */
+/* The receive window: constant, since no data is stored. Shifted by TCP_OUR_SCALE in segments. */
 #define TCP_OUR_SCALE 7
 #define TCP_OUR_WINDOW (65535u << TCP_OUR_SCALE)
 #define TCP_TIMESTAMP_BYTES 12
-/* Smallest MSS that is obeyed, timestamps included: as Linux's sysctl tcp_min_snd_mss. */
+/* The smallest MSS that is accepted, including timestamps: Linux's sysctl tcp_min_snd_mss. */
 #define TCP_MSS_LEAST 48
 
 xway_inline enum xway_reason tcp_unacceptable(struct tcp_flow *flow, struct tcp_change *change,
@@ -24,7 +24,7 @@ xway_inline enum xway_reason tcp_unacceptable(struct tcp_flow *flow, struct tcp_
 	return XWAY_UNACCEPTABLE;
 }
 
-/* The destination's options, from its SYN. */
+/* Reads the destination's options, from its SYN. */
 xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 mss = segment->mss ? segment->mss : tcp_config.ipv6 ? 1220 : 536;
@@ -44,7 +44,7 @@ xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 	flow->mss = mss;
 }
 
-/* RFC 7323, 3.2: the timestamp that comes back is one of our SYN's, or none. */
+/* Whether the echoed timestamp, if any, belongs to one of our SYNs (RFC 7323, 3.2). */
 xway_inline int tcp_is_our_echo(const struct tcp_flow *flow, const struct segment *segment,
 				__u64 now)
 {
@@ -62,7 +62,9 @@ xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct seg
 	if (!(segment->flags & TCP_ACK))
 		return tcp_unacceptable(flow, change, 0);
 	if (segment->ack != flow->iss + 1 || !tcp_is_our_echo(flow, segment, change->now)) {
-		/* The other end remembers an older connection; our next SYN finds it gone. */
+		/*
+		 * The other end remembers an older connection, which our next SYN no longer finds.
+		 */
 		if (!(segment->flags & TCP_RST))
 			tcp_owe_reset(flow, segment->ack);
 		return tcp_unacceptable(flow, change, 0);
@@ -135,7 +137,7 @@ xway_inline void tcp_fin_arrived(struct tcp_flow *flow, struct tcp_change *chang
 	}
 }
 
-/* The destination has not sent its FIN; what follows that is not taken. */
+/* Whether the destination has not sent its FIN, after which nothing is accepted. */
 xway_inline int tcp_may_receive(const struct tcp_flow *flow)
 {
 	__u32 states = 1 << TCP_STATE_ESTABLISHED | 1 << TCP_STATE_FIN_WAIT_1 |
@@ -146,7 +148,7 @@ xway_inline int tcp_may_receive(const struct tcp_flow *flow)
 	return may;
 }
 
-/* Payload is acknowledged and forgotten; what came too early has to come again. */
+/* Payload is acknowledged and discarded; data that arrives out of order must be sent again. */
 xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 end = segment->seq + segment->length;
@@ -158,7 +160,7 @@ xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct segment *s
 		flow->rcv_nxt = end;
 }
 
-/* The peer's timestamp, unless it is an older one; without a branch, as tcp_most(). */
+/* Keeps the peer's timestamp, unless it is older; without a branch, as tcp_most(). */
 xway_inline void tcp_take_stamp(struct tcp_flow *flow, const struct segment *segment)
 {
 	__s64 newer = (__s32)(segment->ts_value - flow->ts_recent);
@@ -175,12 +177,15 @@ xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct segm
 
 	if (start >= (__s32)TCP_OUR_WINDOW || start + (__s32)(length ? length : 1) <= 0)
 		return 0;
-	/* A tick less comes from reordering: Linux's TCP_PAWS_WINDOW. */
+	/* A timestamp that is one tick older results from reordering: Linux's TCP_PAWS_WINDOW. */
 	return !(flow->has & TCP_HAS_TIMESTAMPS) || !segment->has_timestamps ||
 	       (__s32)(segment->ts_value - flow->ts_recent) >= -1;
 }
 
-/* An acknowledgement without data that later segments overtook: Linux gives no answer to it. */
+/*
+ * Whether this is an acknowledgement without data that later segments overtook: Linux does not
+ * answer it.
+ */
 xway_inline int tcp_is_overtaken(const struct tcp_flow *flow, const struct segment *segment)
 {
 	return !segment->length && !(segment->flags & (TCP_SYN | TCP_FIN)) &&
@@ -211,7 +216,10 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 
 	if (segment->flags & TCP_RST)
 		return tcp_reset_arrived(flow, segment, change);
-	/* Linux gives no answer to what is neither an acknowledgement nor a SYN, wherever it is. */
+	/*
+	 * Linux does not answer segments that are neither acknowledgements nor SYNs, at any
+	 * position.
+	 */
 	if (!(segment->flags & (TCP_ACK | TCP_SYN)))
 		return tcp_unacceptable(flow, change, 0);
 	if (!tcp_is_acceptable(flow, segment) || (segment->flags & TCP_SYN))
@@ -220,7 +228,7 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 	/* RFC 5961, 5.2. */
 	if ((__s64)ack > (__s64)flow->nxt)
 		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
-	/* Older than a window, or of what was never sent. */
+	/* Older than a window, or acknowledging data that was never sent. */
 	oldest = flow->una - tcp_least(flow->una, flow->window_most);
 	if ((__s64)ack < (__s64)oldest)
 		return tcp_unacceptable(flow, change, 0);
@@ -239,7 +247,7 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 	return XWAY_TAKEN;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 xway_inline enum xway_reason tcp_arrived(struct tcp_flow *flow, const struct segment *segment,
 					 struct tcp_change *change)
 {
@@ -247,13 +255,13 @@ xway_inline enum xway_reason tcp_arrived(struct tcp_flow *flow, const struct seg
 		return tcp_opening(flow, segment, change);
 	if (tcp_is_open(flow))
 		return tcp_continuing(flow, segment, change);
-	/* Nothing is there (any more): RFC 9293, 3.10.7.1. */
+	/* The connection does not exist (any more): RFC 9293, 3.10.7.1. */
 	if ((segment->flags & (TCP_ACK | TCP_RST)) == TCP_ACK)
 		tcp_owe_reset(flow, segment->ack);
 	return tcp_unacceptable(flow, change, 0);
 }
 
-/* A segment for flow `id`; enum xway_reason. */
+/* Processes a segment of flow `id`; returns enum xway_reason. */
 xway_global int tcp_take_segment(__u32 id, const struct segment *segment)
 {
 	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);
@@ -273,7 +281,7 @@ xway_global int tcp_take_segment(__u32 id, const struct segment *segment)
 	return reason;
 }
 
-/* The SACK blocks of a segment that was taken. */
+/* Processes the SACK blocks of an accepted segment. */
 xway_global int tcp_take_sack(__u32 id, struct segment *segment)
 {
 	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /*
- * tcp: many TCP connections to one destination, all of their state in maps.
+ * tcp: many TCP connections to one destination, with all of their state in maps.
  *
- * `xway_tcp_send` runs on live frames, once a frame: goes on with the burst that it is writing,
- * or takes the next flow that is ready and plans a burst of it. `xway_tcp_receive` sits on the
- * same interface: what comes for a flow of ours changes that flow, puts it into the ready ring,
- * and goes no further; everything else passes. A segment counts for a flow only if the stack would
- * give it to a socket: it is sent to our MAC address, and its checksums are right.
+ * `xway_tcp_send` runs on live frames, once per frame: it continues the burst that it is writing,
+ * or takes the next ready flow and plans a burst for it. `xway_tcp_receive` is attached to the same
+ * interface: a segment of one of our flows changes that flow, puts it into the ready ring, and is
+ * dropped; everything else is passed to the stack. A segment counts only if the stack would deliver
+ * it to a socket: it is sent to our MAC address, and its checksums are correct.
  */
 #include "tcp.abi.h"
 
@@ -39,9 +39,9 @@ struct {
 	__type(value, struct tcp_sender);
 } tcp_senders SEC(".maps");
 
-/* Flows that are asked for a burst before a frame is given back. */
+/* Maximum number of flows that are tried for a burst before a frame is returned. */
 #define TCP_TRIES 64
-/* Looks at the ring while it is empty, some 50 ns each. */
+/* Maximum number of polls of the empty ring, some 50 ns each. */
 #define TCP_WAIT 256
 
 struct wait {
@@ -49,7 +49,7 @@ struct wait {
 	__u64 now;
 };
 
-/* A burst of one flow that was ready; true when there is one. */
+/* Plans a burst of a ready flow; true if there is one. */
 xway_global int tcp_plan_flow(__u32 id, __u64 now)
 {
 	__u32 own = tcp_config.sender;
@@ -65,7 +65,7 @@ xway_global int tcp_plan_flow(__u32 id, __u64 now)
 	burst = &sender->burst;
 	bpf_spin_lock(&entry->lock);
 	planned = tcp_plan(&entry->flow, burst, &change);
-	/* It may have more: then it waits for its next turn. */
+	/* The flow may have more to send, and then waits for its next turn. */
 	if (!planned)
 		entry->flow.has &= ~TCP_HAS_PLACE;
 	tcp_hint(&entry->flow, tick);
@@ -80,7 +80,7 @@ xway_global int tcp_plan_flow(__u32 id, __u64 now)
 	return 1;
 }
 
-/* 1 ends the loop: a burst was planned, or nobody is ready. */
+/* Returns 1 to end the loop: a burst was planned, or no flow is ready. */
 static long tcp_try_next(__u32 index, struct wait *wait)
 {
 	__u32 flow = tcp_ready_take(wait->sender);
@@ -92,7 +92,7 @@ static long tcp_try_next(__u32 index, struct wait *wait)
 	return wait->sender->burst.left != 0;
 }
 
-/* 1 ends the loop: somebody is ready, or something else is due. */
+/* Returns 1 to end the loop: a flow is ready, or other work is due. */
 static long tcp_wait_look(__u32 index, struct wait *wait)
 {
 	(void)index;
@@ -100,7 +100,7 @@ static long tcp_wait_look(__u32 index, struct wait *wait)
 	return tcp_is_ready(wait->sender) || wait->now >= wait->sender->look;
 }
 
-/* Whether the rate allows a burst now. What was not used is not made up for. */
+/* Whether the rate allows a burst now. Unused time is not made up for. */
 xway_inline int tcp_is_due(const struct tcp_sender *sender, __u64 now)
 {
 	return !tcp_config.byte_interval || (now - tcp_config.start) << 16 >= sender->due;
@@ -117,7 +117,7 @@ xway_inline void tcp_spend(struct tcp_sender *sender, __u64 now)
 	sender->due += (sender->burst.end - sender->burst.seq) * tcp_config.byte_interval;
 }
 
-/* The next burst; false when this frame has nothing to carry. */
+/* Plans the next burst; false if this frame has nothing to carry. */
 xway_inline int tcp_next(struct tcp_sender *sender, const struct tcp_control *control)
 {
 	struct wait wait = {
@@ -127,8 +127,8 @@ xway_inline int tcp_next(struct tcp_sender *sender, const struct tcp_control *co
 
 	tcp_chores(sender, control->phase, wait.now);
 	/*
-	 * With segments on their way in this batch the answers may wait for its end. Otherwise
-	 * only another processor can bring something, and a frame that is given back disturbs it.
+	 * If this batch has segments in flight, their answers may wait for its end. Otherwise only
+	 * another processor can make a flow ready, and returning frames would slow it down.
 	 */
 	if (!tcp_is_ready(sender) && sender->runs - sender->last > tcp_config.batch)
 		bpf_loop(TCP_WAIT, tcp_wait_look, &wait, 0);
@@ -141,7 +141,7 @@ xway_inline int tcp_next(struct tcp_sender *sender, const struct tcp_control *co
 	return 1;
 }
 
-/* Whether this batch has nothing more to send: told once a batch. */
+/* Whether this batch has nothing more to send; determined once per batch. */
 xway_inline int tcp_is_idle(struct tcp_sender *sender)
 {
 	if (sender->runs % tcp_config.batch == 0)
@@ -172,11 +172,11 @@ int xway_tcp_send(struct xdp_md *ctx)
 	return bpf_redirect(tcp_config.ifindex, 0);
 }
 
-/* Flow number of a packet from the destination to an address and port of ours; or none. */
+/* Flow number of a packet from the destination to one of our addresses and ports; or none. */
 xway_inline __u32 tcp_flow_number(__u32 address, __u16 port)
 {
 	__u32 place = port - tcp_config.first_port;
-	/* Of an address far from ours the product does not fit 32 bits. */
+	/* The product of an address far from ours does not fit into 32 bits. */
 	__u64 number = (__u64)address * tcp_config.ports + place;
 
 	if (place >= tcp_config.ports || number >= tcp_config.flows)
@@ -184,7 +184,7 @@ xway_inline __u32 tcp_flow_number(__u32 address, __u16 port)
 	return number;
 }
 
-/* How far an IPv4 packet's destination is from our first address; -1 when it is no flow's. */
+/* Distance of an IPv4 packet's destination from our first address; -1 if it is not a flow's. */
 xway_inline __s64 tcp_address4(const struct iphdr *ip)
 {
 	if (tcp_config.ipv6 || ip->saddr != tcp_config.destination[0])
@@ -209,7 +209,7 @@ xway_inline __s64 tcp_address6(const struct ipv6hdr *ip)
 	return xway_ntohl(destination[3]) - xway_ntohl(tcp_config.source[3]);
 }
 
-/* The frame is sent to the address that ours come from: the stack drops those to others. */
+/* Whether the frame is sent to the MAC address of our flows: the stack drops all others. */
 xway_inline int tcp_is_own_mac(const struct ethhdr *eth)
 {
 	int other = 0;
@@ -219,11 +219,11 @@ xway_inline int tcp_is_own_mac(const struct ethhdr *eth)
 	return !other;
 }
 
-/* What is known of a segment before its TCP header is read. */
+/* The properties of a segment from the headers before TCP. */
 struct tcp_outer {
-	/* From our first address; negative when it is no flow's. */
+	/* Distance from our first address; negative if it is not a flow's. */
 	__s64 address;
-	/* Sum of the addresses, for TCP's checksum. */
+	/* Sum of the addresses, for the checksum of TCP. */
 	__u64 sum;
 	/* The IPv4 header is damaged. */
 	__u8 damaged;
@@ -261,7 +261,7 @@ xway_inline int tcp_parse_ipv6(struct xway_cursor *cur, struct tcp_outer *outer)
 	return protocol;
 }
 
-/* TCP behind whichever IP header; 0, or -1 with the cursor's fault. */
+/* Parses TCP after either IP header; returns 0, or -1 with the cursor's fault. */
 xway_inline int tcp_parse(struct xway_cursor *cur, struct tcp_outer *outer)
 {
 	struct ethhdr *eth;
@@ -288,8 +288,8 @@ xway_inline int tcp_parse(struct xway_cursor *cur, struct tcp_outer *outer)
 }
 
 /*
- * The checksum is wrong; `part` is the segment. A peer on this host that leaves checksums to its
- * veth sends a partial one: the sum of the pseudo header alone, not complemented.
+ * Whether the checksum is wrong; `part` is the segment. A peer on this host that offloads checksums
+ * to its veth device sends a partial one: the sum of the pseudo header, not complemented.
  */
 xway_inline int tcp_is_damaged(const struct tcphdr *tcp, struct xway_part *part, int frags)
 {

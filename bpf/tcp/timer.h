@@ -8,7 +8,7 @@
 #include "congestion.h"
 #include "rtt.h"
 
-/* Another timeout without a word from the other end; true when it was the last. */
+/* Counts another timeout without an answer; true if it was the last one. */
 xway_inline int tcp_is_given_up(struct tcp_flow *flow)
 {
 	if (flow->silent >= tcp_config.retries)
@@ -30,17 +30,17 @@ xway_inline void tcp_retransmit_all(struct tcp_flow *flow, struct tcp_change *ch
 	flow->lost = flow->nxt;
 	flow->repeated = flow->una;
 	flow->repeated_at = flow->nxt;
-	/* RFC 2018, 8: the receiver may have thrown away what it had said to have. */
+	/* RFC 2018, 8: the receiver may have discarded data that it reported in SACK blocks. */
 	flow->ranges = 0;
 	flow->duplicates = 0;
 	flow->has &= ~TCP_HAS_TIMING;
-	/* So that the window grows again. */
+	/* Makes the window grow again. */
 	flow->limited = flow->nxt;
 	change->timeouts++;
 	flow->timeouts++;
 }
 
-/* Under the lock; true when the flow has something to send now. */
+/* Called under the lock; returns true if the flow has something to send now. */
 xway_inline int tcp_expired(struct tcp_flow *flow, struct tcp_change *change)
 {
 	int opening = flow->state == TCP_STATE_SYN_SENT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Field accesses that depend on the target's types; core_target.bpf.c and core_other.bpf.c are
- * two such targets. Each program asks one thing, so that its answer is easy to find.
+ * Field accesses that depend on the target's types; core_target.bpf.c and core_other.bpf.c are two
+ * such targets. Each program has one query, so that its result is easy to find.
  */
 #include "test.h"
 
@@ -74,7 +74,7 @@ ASK(enum_value, core_enum_value(enum verdict, VERDICT_TWO))
 ASK(enum_new, core_enum_exists(enum verdict___new, VERDICT_THREE___new))
 ASK(enum_wide, core_enum_value(enum wide, WIDE_ONE))
 
-/* A subprogram's accesses move with it. */
+/* The accesses of a subprogram are relocated with it. */
 static __noinline int sub(struct packet *packet)
 {
 	return packet->length + packet->level;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the programs that try helpers share: a map that keeps every answer, at a place of its own.
+ * Shared by the programs that test helpers: a map that keeps every result at its own index.
  *
- * Rule: what is kept is the same on every run, so that two runtimes can be compared; a case has
- * one number, and no two cases of a program have the same.
+ * Rule: the results are equal in all runs, so that two runtimes can be compared. A case has one
+ * number, which is unique in its program.
  */
 #ifndef XWAY_TEST_HELPERS_H
 #define XWAY_TEST_HELPERS_H

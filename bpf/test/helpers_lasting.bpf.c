@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What outlives a call: timers and queues, a lock between processors, and what must not be left. */
+/* State that outlives a call: timers, queues, a lock between processors, and leaked objects. */
 #include "objects.h"
 
 struct clocked {
@@ -62,7 +62,7 @@ int lasting_timer(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* Which clocks fired, in order: a clock's key for each time. */
+/* The timers that fired, in order: the key of a timer for each time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
@@ -97,7 +97,7 @@ static __noinline int set(__u32 key, __u64 after_ns)
 	return bpf_timer_start(&clocked->timer, after_ns, 0);
 }
 
-/* One clock that fires once, one again and again, and a queue that fires at once. */
+/* One timer that fires once, one that fires repeatedly, and a work queue that runs immediately. */
 SEC("xdp")
 int lasting_clocks(struct xdp_md *ctx)
 {
@@ -130,7 +130,7 @@ struct {
 	__uint(max_entries, 1);
 } guarded SEC(".maps");
 
-/* Counts without atomics: exact only under the lock. */
+/* Counts without atomics, which is exact only under the lock. */
 SEC("xdp")
 int lasting_guarded(struct xdp_md *ctx)
 {
@@ -157,7 +157,7 @@ struct {
 	__uint(max_entries, 4);
 } holders SEC(".maps");
 
-/* Where an allocated object is that an element of a map keeps and takes along when it goes. */
+/* Keeps the address of an allocated object, which the deletion of a map element frees. */
 SEC("xdp")
 int lasting_taken_along(struct xdp_md *ctx)
 {
@@ -178,7 +178,7 @@ int lasting_taken_along(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* What no verifier lets pass: each must be a fault that says so. */
+/* Programs that no verifier accepts: each must be a fault with a message. */
 SEC("?xdp")
 int lasting_leaked(struct xdp_md *ctx)
 {

@@ -61,7 +61,7 @@ static int fill_step(__u32 index, struct room **to)
 	return 0;
 }
 
-/* A room with bytes that are all different from their neighbours. */
+/* A buffer whose bytes all differ from their neighbors. */
 xway_inline struct room *filled(__u32 number)
 {
 	struct room *to = room(number);

@@ -132,7 +132,7 @@ static __noinline __u64 take_first(void)
 	return key;
 }
 
-/* The key at a path from the root: two bits a step, 1 left, 2 right, 0 the end. */
+/* The key at a path from the root, two bits per step: 1 left, 2 right, 0 the end. */
 static __noinline __u64 at(__u32 path)
 {
 	struct bpf_rb_node *node;
@@ -153,7 +153,7 @@ static __noinline __u64 at(__u32 path)
 	return key;
 }
 
-/* Removes the node at a path; its key. */
+/* Removes the node at a path; returns its key. */
 static __noinline __u64 take(__u32 path)
 {
 	struct bpf_rb_node *node;

@@ -114,7 +114,7 @@ int text_compare(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* Keeps the answer at `place` and what is in the buffer from there on. */
+/* Keeps the answer at `place`, and the contents of the buffer after it. */
 #define PRINT(place, len, format, ...)                                                             \
 	do {                                                                                       \
 		static const char given[] = format;                                                \
@@ -135,7 +135,7 @@ int text_print(struct xdp_md *ctx)
 	const char *word = text;
 	const __u8 *address = bytes;
 
-	/* Arrays of constants would hold addresses that nobody relocates. */
+	/* Arrays of constants would contain addresses that are not relocated. */
 	xway_opaque(word);
 	xway_opaque(address);
 

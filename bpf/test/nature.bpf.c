@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Programs whose results differ by nature from run to run: clocks, random numbers, addresses; and
- * programs for the entries of devmaps and cpumaps. */
+/* Programs whose results differ between runs: clocks, random numbers, addresses; and programs for
+ * the entries of devmaps and cpumaps. */
 #include "test.h"
 
 struct kept {
@@ -24,7 +24,7 @@ struct {
 	__uint(max_entries, 64);
 } drawn SEC(".maps");
 
-/* Only `packets` is the same everywhere. */
+/* Only `packets` is equal in all runs. */
 SEC("xdp")
 int nature_values(struct xdp_md *ctx)
 {
@@ -53,7 +53,7 @@ int nature_bytes(struct xdp_md *ctx)
 	return XDP_TX;
 }
 
-/* Half of the packets are dropped by chance, and counted by a random key. */
+/* Half of the packets are dropped at random, and counted by a random key. */
 SEC("xdp")
 int nature_verdict(struct xdp_md *ctx)
 {
@@ -64,7 +64,7 @@ int nature_verdict(struct xdp_md *ctx)
 	return key & 1 ? XDP_DROP : XDP_PASS;
 }
 
-/* Values that are the same everywhere stay compared, whatever else the program reads. */
+/* Values that are equal in all runs are still compared, whatever else the program reads. */
 SEC("xdp")
 int nature_plain(struct xdp_md *ctx)
 {
@@ -95,7 +95,7 @@ int nature_egress(struct xdp_md *ctx)
 	return ctx->egress_ifindex ? XDP_PASS : XDP_DROP;
 }
 
-/* may_goto that jumps back over itself, as no compiler writes it: it never ends. */
+/* A may_goto that jumps back over itself, which no compiler generates: it never ends. */
 SEC("?xdp")
 int nature_endless(struct xdp_md *ctx)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a generated frame may meet: a program that sends every other frame on through a device map
- * and drops the rest, and one with a stack so deep that nothing can be put in front of it.
+ * Programs that a generated frame may encounter: one that redirects every other frame through a
+ * device map and drops the rest, and one with a stack so deep that no program can be composed
+ * before it.
  */
 #include <xway/bpf.h>
 

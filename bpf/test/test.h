@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What test objects need beyond xway/bpf.h: externs, CO-RE questions, wide map fields. */
+/* Definitions for test objects beyond xway/bpf.h: externs, CO-RE queries, wide map fields. */
 #ifndef XWAY_TEST_H
 #define XWAY_TEST_H
 
 #include <xway/bpf.h>
 
-/* Most test programs answer without a look at their context. */
+/* Most test programs return a result without reading their context. */
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 #define __kconfig __attribute__((section(".kconfig")))

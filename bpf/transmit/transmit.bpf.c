@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /*
- * transmit: counts what drivers did with the frames of a generator's threads, by errno.
+ * transmit: counts by errno what drivers did with the frames of a generator's threads.
  *
- * A program on live frames knows what it gave to an interface, not what became of it: the frames
- * are handed to the driver in bulk when it has ended. The kernel tells the outcome of each bulk at
- * the tracepoint xdp_devmap_xmit, and that of a frame that it refuses itself at xdp_redirect_err.
+ * A program on live frames knows what it passed to an interface, but not the outcome: the frames
+ * are passed to the driver in bulk after the program has ended. The kernel reports the outcome of
+ * each bulk at the tracepoint xdp_devmap_xmit, and that of a frame that it refuses itself at
+ * xdp_redirect_err.
  *
- * Frames are the generator's when they are sent by one of its threads and come from the interface
- * that its live runs seem to receive from. Either alone is not enough: the threads' processors do
- * other interfaces' work in between, and others send from that interface, too.
+ * Frames belong to the generator if one of its threads sends them and if they come from the
+ * interface that its live runs seem to receive from. Either condition alone is not sufficient: the
+ * threads' processors also do work of other interfaces, and other processes send from that
+ * interface, too.
  */
 #include "transmit.abi.h"
 
 #include <xway/bpf.h>
 
-/* Only the fields that are read; the loader finds where the running kernel has them. */
+/* Only the fields that are read; the loader relocates them for the running kernel. */
 struct ns_common {
 	unsigned int inum;
 } __attribute__((preserve_access_index));
@@ -95,7 +97,7 @@ xway_inline int transmit_is_source(const struct net_device *device)
 	return netns == transmit_source.netns;
 }
 
-/* The running thread, when it is the generator's and the frames are, too. */
+/* The running thread, if it belongs to the generator and the frames do, too. */
 xway_inline struct transmit_thread *transmit_find(__u64 device)
 {
 	__u32 id = (__u32)bpf_get_current_pid_tgid();
@@ -112,7 +114,10 @@ xway_inline struct transmit_thread *transmit_find(__u64 device)
 			continue;
 		if (thread->device == device)
 			return thread;
-		/* Devices stay where they are, so the next time one comparison does. */
+		/*
+		 * The address of a device does not change, so one comparison suffices the next
+		 * time.
+		 */
 		if (!transmit_is_source((const struct net_device *)device))
 			return NULL;
 		thread->device = device;
@@ -138,8 +143,8 @@ xway_inline void transmit_lose(struct transmit_thread *thread, __u32 frames, __u
 }
 
 /*
- * Run by each thread for itself before it sends, since only the kernel knows what it calls a
- * thread in a process namespace. Answers whether there is such a place.
+ * Run by each thread for itself before it sends, since only the kernel knows a thread's ID in a PID
+ * namespace. Returns whether the entry exists.
  */
 SEC("raw_tp")
 int transmit_enroll(struct enroll_args *args)

@@ -51,3 +51,29 @@ def test_errors_say_what_is_wrong():
         machine.maps["rxcnt"][100_000]
     with pytest.raises(KeyError):
         machine.maps["absent"]
+
+
+def test_maps_are_mappings():
+    counts = xway.Machine(OBJECTS / "test" / "paper_count.o").maps["rxcnt"]
+    keys = list(counts)
+    assert len(keys) == len(counts) and struct.pack("=I", 17) in keys
+    assert 17 in counts and 100_000 not in counts
+    assert counts.get(17) == counts[17] == dict(counts.items())[struct.pack("=I", 17)]
+    assert counts.get(100_000) is None and counts.get(100_000, 7) == 7
+    assert sorted(map(str, counts.values())) == sorted(str(counts[key]) for key in counts)
+
+
+def test_the_package_has_a_version_and_types():
+    assert xway.__version__.count(".") == 2
+    files = {path.name for path in pathlib.Path(xway.__file__).parent.iterdir()}
+    assert {"py.typed", "__init__.pyi"} <= files
+
+
+def test_the_guide_is_true(monkeypatch):
+    """Runs the code of `docs/python.md`, from the folder of the clone."""
+    root = pathlib.Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    parts = (root / "docs" / "python.md").read_text().split("```python\n")[1:]
+    code = "\n".join(part.split("```")[0] for part in parts)
+    assert len(parts) == 3
+    exec(compile(code, "docs/python.md", "exec"), {})

@@ -21,6 +21,7 @@ create_exception!(xway, Fault, Error, "What a program did that the kernel would 
 /// XDP programs on packets, in user space.
 #[pymodule]
 fn xway(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<machine::Machine>()?;
     module.add_class::<map::Map>()?;
     module.add_class::<outcome::Outcome>()?;

@@ -53,7 +53,7 @@ impl Machine {
             None => only(&spec, &machine),
         };
         for map in machine.maps().into_iter().filter(|map| map.why_absent().is_none()) {
-            if map.facts().kind == MapKind::PERF_EVENT_ARRAY {
+            if map.attributes().kind == MapKind::PERF_EVENT_ARRAY {
                 map.open_events(None).map_err(told)?;
             }
         }
@@ -65,7 +65,7 @@ impl Machine {
     #[getter]
     fn maps(&self) -> BTreeMap<String, Map> {
         let maps = self.machine.maps().into_iter().filter(|map| map.why_absent().is_none());
-        maps.map(|map| (map.facts().name.clone(), Map::new(map))).collect()
+        maps.map(|map| (map.attributes().name.clone(), Map::new(map))).collect()
     }
 
     /// Runs a program on a packet and acts on its verdict.

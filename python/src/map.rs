@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyIterator, PyList};
 use spec::{Expect, Map as _};
 
 use crate::Error;
@@ -27,8 +27,8 @@ impl Map {
     }
 
     fn value<'py>(&self, py: Python<'py>, value: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        let size = self.map.facts().value_size as usize;
-        if !self.map.facts().kind.is_per_cpu() {
+        let size = self.map.attributes().value_size as usize;
+        if !self.map.attributes().kind.is_per_cpu() {
             return Ok(PyBytes::new(py, value).into_any());
         }
         let step = size.next_multiple_of(8).max(8);
@@ -51,7 +51,7 @@ impl Map {
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let size = self.map.facts().value_size as usize;
+        let size = self.map.attributes().value_size as usize;
         let mut raw = Vec::new();
         if let Ok(each) = value.cast::<PyList>() {
             for one in each {
@@ -60,9 +60,9 @@ impl Map {
             }
         } else {
             raw = bytes(value, size, "value")?;
-            if self.map.facts().kind.is_per_cpu() {
+            if self.map.attributes().kind.is_per_cpu() {
                 raw.resize(size.next_multiple_of(8), 0);
-                raw = raw.repeat(self.map.facts().cpus as usize);
+                raw = raw.repeat(self.map.attributes().cpus as usize);
             }
         }
         self.map.update(&self.key(key)?, &raw, Expect::Any).map_err(told)
@@ -83,16 +83,55 @@ impl Map {
         Ok(self.map.keys().map_err(told)?.len())
     }
 
+    /// Iterates over the keys that the map has now, in no promised order.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.keys(py)?)?.try_iter()
+    }
+
     /// All keys, in no promised order.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let keys = self.map.keys().map_err(told)?;
         Ok(keys.iter().map(|key| PyBytes::new(py, key)).collect())
     }
 
+    /// All values, in the order of `keys`.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        Ok(self.items(py)?.into_iter().map(|(_, value)| value).collect())
+    }
+
+    /// All keys with their values, in no promised order.
+    fn items<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyAny>)>> {
+        let mut items = Vec::new();
+        for key in self.map.keys().map_err(told)? {
+            // An element that is deleted meanwhile is left out.
+            if let Some(value) = self.map.lookup(&key).map_err(told)? {
+                items.push((PyBytes::new(py, &key), self.value(py, &value)?));
+            }
+        }
+        Ok(items)
+    }
+
+    /// The value of a key, or `default` if the map has none.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.map.lookup(&self.key(key)?).map_err(told)? {
+            Some(value) => self.value(py, &value).map(Some),
+            None => Ok(default),
+        }
+    }
+
     fn __repr__(&self) -> String {
-        let facts = self.map.facts();
-        let kind = facts.kind.name().unwrap_or("unknown");
-        format!("<xway.Map {} ({kind}, at most {})>", facts.name, facts.max_entries)
+        let attributes = self.map.attributes();
+        let kind = attributes.kind.name().unwrap_or("unknown");
+        format!("<xway.Map {} ({kind}, at most {})>", attributes.name, attributes.max_entries)
     }
 }
 

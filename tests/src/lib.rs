@@ -25,6 +25,7 @@ pub mod stage;
 pub mod steer;
 pub mod steered;
 pub mod tags;
+pub mod terminal;
 pub mod vm_io;
 pub mod vm_net;
 pub mod xsk;

@@ -1,4 +1,4 @@
-//! `xway bench run --iface --peer`: named interfaces of the caller's namespace, which here is one
+//! `xway bench run --dev --peer`: named interfaces of the caller's namespace, which here is one
 //! of a lab. The values are not tested; that nothing remains on them, and nothing else is touched,
 //! is.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
@@ -134,7 +134,7 @@ fn hooks_are_measured_between_two_cards_and_nothing_remains() {
     for table in ["xway-bench-4194304-1", &own, "somebody"] {
         output(&net.here, "nft", &["add", "table", "ip", table]);
     }
-    let answer = net.run("drop --seconds 0.05 --iface card --peer peer --json").json(0);
+    let answer = net.run("drop --time 0.05 --dev card --peer peer --json").json(0);
     let report = if answer.is_array() { &answer[0] } else { &answer };
     let rows = rows(report);
     for row in ["xdp-native", "xdp-generic", "nft-netdev", "limit", "lost/xdp-native"] {
@@ -163,7 +163,7 @@ fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
     let net = Net::new();
     let before = net.states();
     for name in ["INT", "KILL"] {
-        let mut child = net.command("drop --seconds 2 --iface card --peer peer").spawn().unwrap();
+        let mut child = net.command("drop --time 2 --dev card --peer peer").spawn().unwrap();
         net.wait_for_program();
         signal(&child, name);
         child.wait().unwrap();
@@ -185,15 +185,15 @@ fn what_may_not_be_used_is_refused_with_the_reason() {
     let net = Net::new();
     let before = net.states();
     for (words, reason) in [
-        ("drop --iface card --peer card", "--iface and --peer are both card"),
-        ("drop --iface nothing --peer peer", "there is no interface nothing"),
-        ("drop --iface card --peer nothing", "there is no interface nothing"),
-        ("drop --iface way-out --peer other", "carries the default route"),
-        ("drop --iface other --peer way-out", "carries the default route"),
-        ("drop --iface lo --peer peer", "loopback"),
-        ("noise --iface card --peer peer", "cannot run on card"),
-        ("scale --iface card --peer peer", "cannot run on card"),
-        ("drop --iface card", "--peer"),
+        ("drop --dev card --peer card", "--dev and --peer are both card"),
+        ("drop --dev nothing --peer peer", "there is no interface nothing"),
+        ("drop --dev card --peer nothing", "there is no interface nothing"),
+        ("drop --dev way-out --peer other", "carries the default route"),
+        ("drop --dev other --peer way-out", "carries the default route"),
+        ("drop --dev lo --peer peer", "loopback"),
+        ("noise --dev card --peer peer", "cannot run on card"),
+        ("scale --dev card --peer peer", "cannot run on card"),
+        ("drop --dev card", "--peer"),
     ] {
         let said = net.run(words).error();
         assert!(said.contains(reason), "{words}: {said}");
@@ -205,7 +205,7 @@ fn what_may_not_be_used_is_refused_with_the_reason() {
 fn another_host_runs_the_printed_command() {
     let net = Net::new();
     let mac = net.there.mac("far").unwrap();
-    let words = format!("drop --seconds 0.05 --iface far --peer {mac} --json");
+    let words = format!("drop --time 0.05 --dev far --peer {mac} --json");
     let mut child = net.command(&words).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let told = lines.find_map(|line| Some(line.ok()?.split_once("xway gen ")?.1.to_owned()));

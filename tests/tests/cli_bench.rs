@@ -151,10 +151,12 @@ fn invalid_requests_are_reported() {
         (&["noise", "--rounds", "1001"], "from 5 to 1000 rounds"),
         (&["noise", "--rounds", "-5"], "-5"),
         (&["noise", "--rounds", "many"], "'many' for '--rounds <N>': expected a number from 5"),
-        (&["noise", "--seconds", "0"], "from 0.01 to 600 seconds"),
-        (&["noise", "--seconds", "nan"], "from 0.01 to 600 seconds"),
+        (&["noise", "--time", "1ms"], "from 0.01 to 600 seconds"),
+        (&["noise", "--time", "11m"], "from 0.01 to 600 seconds"),
+        (&["noise", "--time", "0"], "above zero"),
+        (&["noise", "--time", "nan"], "such as 500ms"),
         (&["noise", "--out", below.to_str().unwrap()], "cannot open the directory"),
-        (&["noise", "--iface", "eth1"], "--peer"),
+        (&["noise", "--dev", "eth1"], "--peer"),
     ];
     for (words, want) in table {
         let said = xway.run(&[&["bench", "run"], *words].concat()).error();

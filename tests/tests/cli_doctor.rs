@@ -1,7 +1,9 @@
 //! `xway doctor`: reports all it can, for every user.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use lab::LinkOptions;
 use serde_json::Value;
+use xway_tests::stage::Stage;
 use xway_tests::xway::Xway;
 
 fn names<'a>(report: &'a Value, list: &str) -> Vec<&'a str> {
@@ -35,6 +37,8 @@ fn without_capabilities_the_gate_is_named() {
     let refused = &report["probes"][0];
     assert_eq!(refused["name"], "xdp");
     assert!(refused["refusal"].as_str().unwrap().contains("EPERM"), "{refused}");
+    assert_eq!(refused["permitted"], false, "{refused}");
+    assert!(report["missing_capabilities"].to_string().contains("CAP_BPF"), "{report}");
     let text = xway.run_powerless(&["doctor"]).ended(1);
     assert!(text.contains("XDP programs cannot be attached"), "{text}");
 }
@@ -53,4 +57,25 @@ fn other_commands_name_the_gate_too() {
         assert!(text.contains(gate) && text.contains("run it as root"), "{arguments:?}: {text}");
         assert_eq!(text.matches("EPERM").count(), 1, "{arguments:?}: {text}");
     }
+}
+
+#[test]
+fn interfaces_are_examined_with_what_to_change() {
+    let stage = Stage::with(&LinkOptions { gro: false, ..LinkOptions::default() });
+    let report = stage.json(&["doctor", "eth0"]);
+    let eth0 = &report["interfaces"]["eth0"];
+    assert_eq!((&eth0["driver"], &eth0["up"]), (&"veth".into(), &true.into()), "{eth0}");
+    assert_eq!(eth0["native"], true);
+    assert!(eth0["queues"]["rx"].as_u64() >= Some(1) && eth0["peer"].is_object(), "{eth0}");
+    assert!(report["interfaces"]["lo"].is_null(), "it was not named");
+    stage.run(&["drop", "eth0", "any udp 9"]).ended(0);
+    let report = stage.json(&["doctor"]);
+    assert_eq!(report["interfaces"]["eth0"]["programs"][0], stage.attached()[0].1);
+    stage.net.b.netlink().unwrap().link("eth0").unwrap();
+    let error = stage.run(&["doctor", "eth7"]).error();
+    assert!(error.contains("no interface `eth7`"), "{error}");
+    let run = |words: &[&str]| stage.net.b.command("ip").unwrap().args(words).status().unwrap();
+    assert!(run(&["link", "set", "eth0", "down"]).success());
+    let text = stage.run(&["doctor", "eth0"]).ended(0);
+    assert!(text.contains("What to do:") && text.contains("ip link set eth0 up"), "{text}");
 }

@@ -39,7 +39,8 @@ impl Net {
     /// `xway gen udp WORDS` in `a`, at a rate that every machine takes.
     fn send(&self, words: &str) {
         let begin = ["gen", "udp", "10.0.0.2", "--dev", "eth0", "--rate", "5kpps", "--force"];
-        let words: Vec<_> = begin.into_iter().chain(words.split_whitespace()).collect();
+        let begin = begin.into_iter().chain(["--announce-end", "--allow-miss"]);
+        let words: Vec<_> = begin.chain(words.split_whitespace()).collect();
         self.xway.run_in(&self.net.a, &words).ended(0);
     }
 }

@@ -158,7 +158,7 @@ fn without_permission_the_state_is_not_reported_as_empty() {
         &["status"],
         &["status", "eth0"],
         &["filter", "show", "eth0"],
-        &["filter", "show", "eth0", "--file"],
+        &["filter", "show", "eth0", "--toml"],
         &["filter", "bans", "eth0"],
         &["filter", "top", "eth0", "--time", "1ms", "--rules-only"],
         &["filter", "sample", "eth0"],
@@ -281,4 +281,56 @@ fn a_program_that_may_not_be_read_is_reported_as_not_permitted() {
     assert_eq!(text.code, 0, "{}", text.stderr);
     let row = format!("{id} (not permitted)");
     assert!(text.stdout.contains(&row) && text.stdout.contains("CAP_SYS_ADMIN"), "{}", text.stdout);
+}
+
+/// A file system of 8 KiB for a state directory, which is unmounted with the test.
+struct Small(PathBuf);
+
+impl Small {
+    fn new(stage: &Stage) -> Self {
+        let path = stage.xway.state().join("small");
+        fs::create_dir(&path).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=8k,mode=700", "tmpfs"]).arg(&path);
+        assert!(mount.status().unwrap().success());
+        Self(path)
+    }
+
+    /// Leaves no space.
+    fn fill(&self) {
+        let full = fs::write(self.0.join("filler"), vec![0; 64 << 10]).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _unmounted = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// What needs no space works; a change that has to be recorded does not begin, and the error names
+/// the directory.
+#[test]
+fn a_full_state_directory_changes_nothing_by_half() {
+    let stage = Stage::new();
+    let (small, rules) = (Small::new(&stage), Rules::new(&stage));
+    let xway = Xway::at(small.0.clone());
+    let run = |words: &[&str]| xway.run_in(&stage.net.b, words);
+    run(&["filter", "load", "eth0", &rules.0]).ended(0);
+    small.fill();
+    run(&["filter", "add", "eth0", "drop udp dport 8"]).ended(0);
+    let before = stage.attached();
+    let text = run(&["filter", "load", "eth0", &rules.0, "--mode", "generic"]).error();
+    assert!(text.contains(small.0.to_str().unwrap()) && text.contains("No space left"), "{text}");
+    assert_eq!(stage.attached(), before);
+    let shown = run(&["--json", "filter", "show", "eth0", "--interval", "1ms"]).json(0);
+    assert_eq!(shown["rules"].as_array().unwrap().len(), 2, "{shown}");
+    let left: Vec<_> = fs::read_dir(&small.0).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains(".part")), "{left:?}");
+    fs::remove_file(small.0.join("filler")).unwrap();
+    run(&["filter", "load", "eth0", &rules.0, "--mode", "generic"]).ended(0);
+    run(&["filter", "unload", "eth0"]).ended(0);
+    // The bpffs is below the file system that is unmounted.
+    drop(xway);
 }

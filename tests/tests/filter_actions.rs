@@ -242,7 +242,7 @@ fn engine(actions: &[Action], sizes: Sizes) -> (Machine, Worker, usize, Compiled
     let (spec, acts) = filter(actions, sizes);
     let machine = Machine::load(&spec, &Options::default()).unwrap();
     let maps = machine.maps();
-    let map = |name: &str| Ok(&**maps.iter().find(|map| map.facts().name == name).unwrap());
+    let map = |name: &str| Ok(&**maps.iter().find(|map| map.attributes().name == name).unwrap());
     acts.fill(map).unwrap();
     let (worker, program) = (machine.worker(0), machine.program(PROGRAM).unwrap());
     (machine, worker, program, acts)
@@ -278,7 +278,8 @@ fn a_packet_leaves_by_the_rules_interface() {
     let world = vm::World::default().with_interface(vm::world::Interface::new(7, "port7"));
     let machine = Machine::load(&spec, &Options { world, ..Options::default() }).unwrap();
     let maps = machine.maps();
-    acts.fill(|name| Ok(&**maps.iter().find(|map| map.facts().name == name).unwrap())).unwrap();
+    acts.fill(|name| Ok(&**maps.iter().find(|map| map.attributes().name == name).unwrap()))
+        .unwrap();
     let mut worker = machine.worker(0);
     let program = machine.program(PROGRAM).unwrap();
     let input = Input { packet: from([10, 0, 0, 1]), ..Input::default() };

@@ -92,7 +92,7 @@ fn without_rights_the_kernel_is_not_asked() {
     let report = xway.run_powerless(&["--json", "filter", "check", path]).json(0);
     assert_eq!(report["program"]["kernel"], json!(null));
     let text = xway.run_powerless(&["filter", "check", path]).ended(0);
-    assert!(text.contains("kernel: not asked"), "{text}");
+    assert!(text.contains("kernel: not checked"), "{text}");
 }
 
 #[test]

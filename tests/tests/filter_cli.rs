@@ -212,7 +212,7 @@ fn rules_are_translated_there_and_back() {
     let checked = xway.run_powerless(&["--json", "filter", "check", rules]).json(0);
     let rule = checked["rules"][0]["rule"].as_str().unwrap();
     assert_eq!(rule, "drop ethertype ipv4 to 192.0.2.0/24 udp sport 123");
-    let words = ["--json", "filter", "export", "nft", rules, "--device", "eth0"];
+    let words = ["--json", "filter", "export", "nft", rules, "--dev", "eth0"];
     let said = xway.run_powerless(&words).json(0);
     assert_eq!((&said["format"], &said["rules"]), (&json!("nft"), &json!(1)));
     let nft = said["text"].as_str().unwrap();
@@ -242,9 +242,9 @@ fn what_cannot_be_translated_is_an_error() {
         (&["import", "nft", &nft], "chain"),
         (&["import", "nft", &broken], "JSON"),
         (&["import", "pf", &bad], "flowspec"),
-        (&["export", "nft", &marks, "--device", "eth0"], "mark"),
-        (&["export", "nft", "/nowhere", "--device", "eth0"], "/nowhere"),
-        (&["export", "nft", &marks], "--device"),
+        (&["export", "nft", &marks, "--dev", "eth0"], "mark"),
+        (&["export", "nft", "/nowhere", "--dev", "eth0"], "/nowhere"),
+        (&["export", "nft", &marks], "--dev"),
     ] {
         let text = xway.run_powerless(&[&["filter"], words].concat()).error();
         assert!(text.contains(part), "{words:?}: {text}");
@@ -279,7 +279,7 @@ fn bans_by_hand() {
     let said = stage.json(&["filter", "ban", "eth0", "10.0.0.1"]);
     let again = json!({ "source": "10.0.0.1", "left_s": null, "packets": 2 });
     assert_eq!(said["bans"][0], again, "without a time until it is taken back");
-    assert!(stage.run(&["filter", "bans", "eth0"]).ended(0).contains("for ever"));
+    assert!(stage.run(&["filter", "bans", "eth0"]).ended(0).contains("forever"));
     // One that is not banned is most likely misspelt: none is taken back then.
     let text = stage.run(&["filter", "unban", "eth0", "10.0.0.1", "10.0.0.9"]).error();
     assert!(text.contains("10.0.0.9 is not banned"), "{text}");
@@ -296,4 +296,21 @@ fn bans_by_hand() {
     assert_eq!(said["bans"].as_array().unwrap().len(), 1, "{said:#}");
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
     assert_eq!(rules(&counted(&stage, 3))[0].1, 1);
+}
+
+/// A shell is offered the names of the rules that run on the interface of the line.
+#[test]
+fn names_of_rules_are_completed() {
+    let stage = Stage::new();
+    load(&stage, &["count udp", "drop tcp dport 9"]);
+    let words = ["--", "xway", "filter", "remove", "eth0", ""];
+    let mut command = stage.xway.command_in(&stage.net.b, &words);
+    command.env("XWAY_STATE", stage.xway.state()).env("XWAY_COMPLETE", "bash");
+    command.env("_CLAP_COMPLETE_INDEX", "4").env("_CLAP_IFS", "\n");
+    let offered = Answer::of(command.output().unwrap()).ended(0);
+    let shown = stage.json(&["filter", "show", "eth0"]);
+    for rule in shown["rules"].as_array().unwrap() {
+        let name = rule["name"].as_str().unwrap();
+        assert!(offered.lines().any(|one| one == name), "{name}: {offered}");
+    }
 }

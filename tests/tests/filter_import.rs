@@ -1,5 +1,5 @@
-//! Rules of nft as people write them: each row of the tables in `docs/filter.md`, and whole files,
-//! are imported as stated, or refused with the line and the words that the table has.
+//! Rules of nft and iptables as people write them: each row of the tables in `docs/filter.md`, and
+//! whole files, are imported as stated, or refused with the line and the words that the table has.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::Write as _;
@@ -19,7 +19,7 @@ const AROUND: &str = "table netdev t {\n\
     set seen6 { type ipv6_addr; flags dynamic; size 100; }\n\
     counter hits { }\n\
     chain sub { udp dport 9 drop; }\n\
-    chain back { return; }\n\
+    chain back { udp dport 7 return; drop; }\n\
     chain in { type filter hook ingress device \"eth0\" priority 0; policy accept;\n";
 /// Where a row's rule stands then.
 const LINE: usize = 10;
@@ -95,6 +95,107 @@ fn rows_of_the_page_are_refused() {
         assert!(error.contains(&words), "{rule}: {error}");
         assert!(error.contains(&format!("line {line}, chain ")), "{rule}: {error}");
     }
+}
+
+/// A table of iptables with this rule.
+fn saved(rule: &str) -> String {
+    format!(
+        "*filter\n:INPUT ACCEPT [0:0]\n:sub - [0:0]\n-A INPUT {rule}\n\
+         -A sub -p udp -m udp --dport 9 -j DROP\nCOMMIT\n"
+    )
+}
+/// Where the rule stands in it.
+const SAVED_LINE: usize = 4;
+
+fn import_saved(xway: &Xway, text: &str, options: &[&str]) -> Answer {
+    let path = xway.state().join("saved");
+    std::fs::write(&path, text).unwrap();
+    let words = ["--json", "filter", "import", "iptables", path.to_str().unwrap()];
+    xway.run_powerless(&[&words, options].concat())
+}
+
+#[test]
+fn rows_of_iptables_are_imported() {
+    let xway = Xway::new();
+    let rows = rows("| iptables | here |");
+    assert!(rows.len() > 15, "{} rows", rows.len());
+    for (rule, here) in rows {
+        let translated = import_saved(&xway, &saved(&rule), &[]).json(0);
+        let want = code(&here).iter().map(|it| format!("'{it}'")).collect::<Vec<_>>().join(", ");
+        let want = bodies(&xway, &format!("rules = [{want}]"));
+        assert_eq!(bodies(&xway, translated["text"].as_str().unwrap()), want, "{rule}");
+    }
+}
+
+#[test]
+fn rows_of_iptables_are_refused_or_left_out() {
+    let xway = Xway::new();
+    let rows = rows("| iptables | error |");
+    assert!(rows.len() > 15, "{} rows", rows.len());
+    for (rule, words) in rows {
+        let error = import_saved(&xway, &saved(&rule), &[]).error();
+        assert!(error.contains(&words), "{rule}: {error}");
+        assert!(error.contains(&format!("line {SAVED_LINE}")), "{rule}: {error}");
+        let partial = import_saved(&xway, &saved(&rule), &["--partial"]).json(0);
+        let (left_out, nearest) = (&partial["left_out"], &partial["approximations"]);
+        let listed = [left_out, nearest].map(|it| it.as_array().unwrap().clone()).concat();
+        assert!(!listed.is_empty() && listed[0]["line"] == SAVED_LINE, "{rule}: {partial}");
+        // The list is in the file as well, which can be loaded.
+        let text = partial["text"].as_str().unwrap();
+        assert!(text.starts_with("# "), "{rule}: {text}");
+        bodies(&xway, text);
+    }
+}
+
+/// A server's rules of both families: what is imported, and what an operator has to know about it.
+#[test]
+fn a_server_is_imported_in_part() {
+    let xway = Xway::new();
+    let both = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/iptables/both");
+    let both = std::fs::read_to_string(both).unwrap();
+    let partial = import_saved(&xway, &both, &["--partial"]).json(0);
+    let left_out = partial["left_out"].as_array().unwrap();
+    let lines: Vec<_> = left_out.iter().map(|one| one["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [14, 19, 35, 40], "{partial}");
+    let of_states = partial["approximations"].as_array().unwrap().iter();
+    let of_states: Vec<_> = of_states.filter(|one| one["statement"] == "ct state").collect();
+    assert_eq!(of_states.len(), 4, "{partial}");
+    let text = partial["text"].as_str().unwrap();
+    let rules = bodies(&xway, text);
+    for rule in
+        ["pass ethertype ipv4 udp dport 32768-60999", "pass ethertype ipv6 tcp dport {22, 80, 443}"]
+    {
+        assert!(rules.iter().any(|it| it == rule), "{rules:?}");
+    }
+    // Exact rules remain the default.
+    let error = import_saved(&xway, &both, &[]).error();
+    assert!(error.contains("line 12") && error.contains("--approximate"), "{error}");
+    let error = import_saved(&xway, &both, &["--approximate"]).error();
+    assert!(error.contains("line 14") && error.contains("-m recent"), "{error}");
+}
+
+#[test]
+fn nft_rules_are_imported_in_part() {
+    let xway = Xway::new();
+    let around = AROUND.replace("netdev", "inet").replace("ingress device \"eth0\"", "input");
+    let text = format!(
+        "{around}ct state established,related accept\nmeta mark 1 drop\ntcp dport 22 accept\n\
+         reject\n}}\n}}\n"
+    );
+    let path = written(&xway, &text);
+    let words = ["--json", "filter", "import", "nft", path.to_str().unwrap(), "--partial"];
+    let answer = xway.run(&words).json(0);
+    assert_eq!(answer["left_out"].as_array().unwrap().len(), 1, "{answer}");
+    assert_eq!(answer["left_out"][0]["line"], LINE + 1, "{answer}");
+    let nearest: Vec<_> = answer["approximations"].as_array().unwrap().iter().collect();
+    let places: Vec<_> = nearest.iter().map(|one| (&one["line"], &one["statement"])).collect();
+    assert_eq!(
+        places,
+        [(&json!(LINE), &json!("ct state")), (&json!(LINE + 3), &json!("reject"))],
+        "{answer}"
+    );
+    let rules = bodies(&xway, answer["text"].as_str().unwrap());
+    assert_eq!(rules.last().map(String::as_str), Some("drop ethertype {ipv4, ipv6}"), "{rules:?}");
 }
 
 /// The first line of each file has the expected result.

@@ -112,7 +112,7 @@ fn a_limit_is_reported_by_check_and_load() {
     );
     assert_eq!(answer["program"]["kernel"], Value::Null, "it was not asked");
     let text = stage.run(&["filter", "check", &rules, "--memory", "1MiB"]).ended(1);
-    assert!(text.contains("too much memory: the maps take"), "{text}");
+    assert!(text.contains("memory limit exceeded: the maps take"), "{text}");
 
     load(&stage, &["seven: drop udp dport 7"]);
     let before = (stage.attached(), stage.pins());

@@ -22,7 +22,8 @@ struct Flood(Child);
 impl Flood {
     fn start(stage: &Stage) -> Self {
         let to = format!("{}:{PORT}", stage.net.b.ipv4("eth0").unwrap());
-        let words = ["--json", "gen", "udp", &to, "--dev", "eth0", "--rate", "30kpps"];
+        let words =
+            ["--json", "gen", "udp", &to, "--dev", "eth0", "--rate", "30kpps", "--allow-miss"];
         let words = [&words[..], &["--time", "2m", "--no-stamp"]].concat();
         let mut command = stage.xway.command_in(&stage.net.a, &words);
         Self(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())

@@ -141,7 +141,7 @@ fn sets_outlive_their_files() {
     let shown = counted(&stage, 1);
     assert_eq!(rules(&shown), expected(&[("count-udp", 1), ("bad", 1)]));
     assert_eq!(shown["sets"], json!([{ "name": "bad", "v4_ranges": 1, "v6_ranges": 1 }]));
-    let kept = stage.run(&["filter", "show", "eth0", "--file"]).ended(0);
+    let kept = stage.run(&["filter", "show", "eth0", "--toml"]).ended(0);
     assert!(kept.contains("10.0.0.1") && !kept.contains("bad.txt"), "{kept}");
 }
 

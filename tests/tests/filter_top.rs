@@ -284,7 +284,7 @@ fn scrapes_tell_what_is_shown() {
         assert_eq!(value(&page, name), field.to_string(), "{name}: {page}");
     }
     for line in page.lines().filter(|line| !line.starts_with('#')) {
-        let family = line.split('{').next().unwrap().trim_end_matches("_total");
+        let family = line.split(['{', ' ']).next().unwrap();
         assert!(page.contains(&format!("# HELP {family} ")), "{line}");
     }
     top.end();

@@ -25,7 +25,7 @@ fn dropping_removes_everything() {
     let state = lab::list().unwrap().into_iter().find(|state| state.id == id).unwrap();
     assert!(state.running && !state.kept);
     assert_eq!(state.hosts, ["a", "b"]);
-    assert_eq!(state.topology.as_deref(), Some("two_hosts"));
+    assert_eq!(state.topology.as_deref(), Some("two-hosts"));
     lab::gc(false).unwrap();
     assert_eq!(namespaces_of(&id).len(), 2, "a running lab is nobody's leftover");
     drop(net);

@@ -52,6 +52,9 @@ fn side(host: &Host) -> Side {
 fn frames_are_sent_back() {
     let net = TwoHosts::build(&LinkOptions::default()).unwrap();
     let _link = attach(&net.b, "eth0", &program(|a| a.verdict(Verdict::Tx)));
+    // veth wakes the peer after `XDP_TX` only if the peer has a program, too; else the frame waits
+    // for the next one (drivers/net/veth.c, veth_xdp_flush).
+    let _peer = attach(&net.a, "eth0", &program(|a| a.verdict(Verdict::Pass)));
     let capture = Capture::open(&net.a, "eth0").unwrap();
     let frame = Flow::new(side(&net.a), side(&net.b)).udp(b"there and back").unwrap();
     capture.send(&frame).unwrap();

@@ -71,7 +71,7 @@ impl Made {
     fn put(&self, both: &Both, outer: &str, key: u32) {
         let key = key.to_ne_bytes();
         both.kernel.object().unwrap().map(outer).unwrap().put_map(&key, &self.kernel).unwrap();
-        let id = self.engine.facts().number + 1;
+        let id = self.engine.attributes().number + 1;
         let outer = both.engine.machine().unwrap().map(outer).unwrap();
         outer.update(&key, &id.to_ne_bytes(), Expect::Any).unwrap();
     }
@@ -156,7 +156,7 @@ fn only_maps_like_the_template_fit() {
             };
             let outer = both.kernel.object().unwrap().map("outer").unwrap();
             let put = outer.put_map(&[0; 4], &kernel).map_err(|error| error.errno().unwrap());
-            let id = (engine.facts().number + 1).to_ne_bytes();
+            let id = (engine.attributes().number + 1).to_ne_bytes();
             let outer = machine.map("outer").unwrap();
             let written = outer.write(&[0; 4], &id, 0).map_err(|errno| errno.0);
             assert_eq!(written, put, "{template:?} holds {def:?}");

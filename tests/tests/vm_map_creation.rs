@@ -242,7 +242,7 @@ fn both_loaders_adjust_sizes_alike() {
     let engine = Machine::load(&spec, &Options { cpus, ..Options::default() }).unwrap();
     for def in &spec.maps {
         let theirs = kernel.map(&def.name).unwrap().max_entries();
-        let ours = engine.map(&def.name).unwrap().facts().max_entries;
+        let ours = engine.map(&def.name).unwrap().attributes().max_entries;
         assert_eq!(ours, theirs, "{def:?}");
     }
 }

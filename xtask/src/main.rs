@@ -13,11 +13,13 @@ mod faults;
 mod header;
 #[cfg(test)]
 mod json_page;
+mod man;
 mod root;
 mod root_tests;
 mod soak;
 mod tidy;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -32,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask TASK
                   tables (--beyond: those that Linux refuses to load); fails if one fails
   faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]
                   kill commands and fail their system calls, as root; fails if a state is lost
+  man DIR         write the guides that are manual pages of section 5: rules, streams, configuration
   root-tests [--jobs N] [--only TEXT]...
                   run the tests that need root, N test binaries at a time (default: one per
                   processor), and print the time of each, slowest first
@@ -68,6 +71,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["abi", "--check"] => abi::check()?,
         ["header"] => header::write()?,
         ["header", "--check"] => header::check()?,
+        ["man", dir] => man::write(Path::new(dir))?,
         ["tidy"] => tidy::check()?,
         ["tidy", "--json"] => tidy::print_numbers()?,
         ["tidy", "--words"] => tidy::print_words("")?,

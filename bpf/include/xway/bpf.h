@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What every program needs to be a BPF program: sections, map definitions, the helpers that we
- * call, byte order.
+ * Definitions that every BPF program needs: sections, map definitions, helpers, byte order.
  *
- * Rule: a helper that Linux 5.15 lacks has a comment that says which kernel brought it, and is
- * called only from entries that older kernels are not asked to load.
+ * Rule: a helper that Linux 5.15 lacks has a comment with the version that introduced it, and is
+ * called only from entries that are not loaded on older kernels.
  * Not here: packets (parse.h), checksums (csum.h), counters (stats.h).
  */
 #ifndef XWAY_BPF_H
@@ -16,32 +15,41 @@
 #define NULL ((void *)0)
 
 #define SEC(name) __attribute__((section(name), used))
-/* Every function of these headers: part of its caller, so that the verifier knows its values. */
+/* All functions of these headers are inlined, so that the verifier knows their values. */
 #define xway_inline static inline __attribute__((always_inline, unused))
 
 /*
- * A function that is verified once, for any arguments, and not again for each path of its
- * callers. Pointers may be NULL for all it knows.
+ * A function that the verifier checks once, for any arguments, instead of on each path of its
+ * callers. It regards pointers as possibly NULL.
  */
 #define xway_global __attribute__((noinline))
 
-/* Fields of a map definition in SEC(".maps"); the loader reads them from the BTF. */
+/* Fields of a map definition in SEC(".maps"), which the loader reads from the BTF. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, type) typeof(type) *name
 #define __array(name, type) typeof(type) *name[]
 
 #define xway_memcpy(to, from, size) __builtin_memcpy(to, from, size)
 
-/*
- * Unrolls the loop that follows; for loops whose packet offsets the verifier should know one by
- * one.
- */
+/* Unrolls the loop that follows; for loops in which the verifier must know each packet offset. */
 #define xway_unroll _Pragma("clang loop unroll(full)")
 
-/* Keeps the compiler from seeing through a value that the verifier must see bounded. */
+/* Hides a value from the compiler, whose bounds the verifier must see. */
 #define xway_opaque(x) asm volatile("" : "+r"(x))
 
-/* BPF objects here are little-endian (`--target=bpf` on a little-endian host). */
+/*
+ * A size to be compared with 1 before a helper reads that many bytes. Before Linux 6.8, the
+ * verifier learns nothing from a comparison with 0, but it does from one of signed numbers.
+ */
+xway_inline __s64 xway_size(__u32 bytes)
+{
+	__s64 size = bytes;
+
+	xway_opaque(size);
+	return size;
+}
+
+/* BPF objects are little-endian (`--target=bpf` on a little-endian host). */
 #define xway_htons(x) ((__be16)(__builtin_constant_p(x) ? XWAY_SWAB16(x) : __builtin_bswap16(x)))
 #define xway_ntohs(x) ((__u16)xway_htons(x))
 #define xway_htonl(x) ((__be32)(__builtin_constant_p(x) ? XWAY_SWAB32(x) : __builtin_bswap32(x)))
@@ -99,18 +107,18 @@ XWAY_HELPER long (*const bpf_xdp_load_bytes)(struct xdp_md *ctx, __u32 at, void 
 XWAY_HELPER long (*const bpf_xdp_store_bytes)(struct xdp_md *ctx, __u32 at, const void *from,
 					      __u32 size) = (void *)BPF_FUNC_xdp_store_bytes;
 
-/* Linux 5.8 grows a frame, older ones only shrink it. */
+/* Since Linux 5.8 it can also grow a frame; before, it can only shrink it. */
 XWAY_HELPER long (*const bpf_xdp_adjust_tail)(struct xdp_md *ctx, int delta) =
 	(void *)BPF_FUNC_xdp_adjust_tail;
 XWAY_HELPER struct bpf_sock *(*const bpf_skc_lookup_tcp)(void *ctx, struct bpf_sock_tuple *tuple,
 							 __u32 size, __u64 netns, __u64 flags) =
 	(void *)BPF_FUNC_skc_lookup_tcp;
 XWAY_HELPER long (*const bpf_sk_release)(void *socket) = (void *)BPF_FUNC_sk_release;
-/* Also makes the listener accept cookies for two minutes. */
+/* The listener also accepts cookies for the next two minutes. */
 XWAY_HELPER __s64 (*const bpf_tcp_gen_syncookie)(void *socket, const void *ip, __u32 ip_size,
 						 const void *tcp, __u32 tcp_size) =
 	(void *)BPF_FUNC_tcp_gen_syncookie;
-/* Linux 6.0, and the other one. */
+/* Linux 6.0, as the next one. */
 XWAY_HELPER long (*const bpf_tcp_raw_check_syncookie_ipv4)(const void *ip, const void *tcp) =
 	(void *)BPF_FUNC_tcp_raw_check_syncookie_ipv4;
 XWAY_HELPER long (*const bpf_tcp_raw_check_syncookie_ipv6)(const void *ip, const void *tcp) =

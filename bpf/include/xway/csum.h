@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Incremental Internet checksums (RFC 1624, equation 3): the difference that a change makes is
- * gathered once and applied to every checksum that covers the changed bytes.
+ * Incremental Internet checksums (RFC 1624, equation 3): the difference of a change is computed
+ * once and applied to every checksum that covers the changed bytes.
  *
- * Rule: a difference adds up sixteen-bit terms, of which 32 bits hold 65536: far more than the
- * headers of a packet. Fields are in network order throughout; the sum does not care.
+ * Rule: a difference is a sum of 16-bit terms, of which 32 bits hold 65536: far more than the
+ * headers of a packet have. Fields are in network order throughout; the sum does not depend on the
+ * byte order.
  * Not here: checksums from scratch, which no program on the packet path needs.
  */
 #ifndef XWAY_CSUM_H
@@ -12,7 +13,7 @@
 
 #include <xway/bpf.h>
 
-/* The difference `sum`, and that of a 16-bit word that turns from `from` into `to`. */
+/* Adds the change of a 16-bit word from `from` to `to` to the difference `sum`. */
 xway_inline __u32 xway_csum_word(__u32 sum, __be16 from, __be16 to)
 {
 	return sum + (__u16)~from + to;
@@ -31,7 +32,7 @@ xway_inline __u32 xway_csum_ipv6(__u32 sum, const __be32 from[4], const __be32 t
 	return sum;
 }
 
-/* TTL shares its word with the protocol, as the high byte in network order. */
+/* The TTL is the high byte, in network order, of a word that it shares with the protocol. */
 xway_inline __u32 xway_csum_ttl(__u32 sum, __u8 from, __u8 to)
 {
 	return xway_csum_word(sum, xway_htons(from << 8), xway_htons(to << 8));
@@ -48,8 +49,8 @@ xway_inline __sum16 xway_csum_apply(__sum16 check, __u32 sum)
 }
 
 /*
- * The same for UDP, where 0 says "no checksum": that stays (RFC 768; for IPv6, RFC 6935), and a
- * computed 0 is written as its other form.
+ * The checksum field of UDP after the change. A 0 means "no checksum" and remains (RFC 768; for
+ * IPv6, RFC 6935); a computed 0 is written as 0xffff.
  */
 xway_inline __sum16 xway_csum_apply_udp(__sum16 check, __u32 sum)
 {
@@ -61,7 +62,7 @@ xway_inline __sum16 xway_csum_apply_udp(__sum16 check, __u32 sum)
 	return changed ? changed : 0xffff;
 }
 
-/* A sum of many words, of any width, as 16 bits. */
+/* Folds a sum of any number of words, of any width, to 16 bits. */
 xway_inline __u16 xway_csum_fold(__u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The frame as XDP hands it over: where it starts and ends, how long it is.
+ * The frame that XDP passes to the program: where it starts and ends, and its length.
  *
- * A program has two entries: SEC("xdp"), which every kernel and driver takes, and
+ * A program has two entries: SEC("xdp"), which every kernel and driver supports, and
  * SEC("?xdp.frags") for an MTU above one page (Linux 5.18). Both call the same functions with a
- * constant `frags`, so neither pays for the other. Rule: with `frags` the program sees only the
- * first buffer of a frame, so nothing may be concluded from the distance to `data_end`.
+ * constant `frags`, so neither has the cost of the other. Rule: with `frags` the program sees only
+ * the first buffer of a frame, so the distance to `data_end` is not the frame's length.
  */
 #ifndef XWAY_FRAME_H
 #define XWAY_FRAME_H
@@ -22,7 +22,7 @@ xway_inline void *xway_data_end(const struct xdp_md *ctx)
 	return (void *)(unsigned long)ctx->data_end;
 }
 
-/* Length of the whole frame from its Ethernet header on, without frame check sequence. */
+/* Length of the whole frame, from its Ethernet header, without the frame check sequence. */
 xway_inline __u64 xway_frame_bytes(struct xdp_md *ctx, int frags)
 {
 	if (frags)

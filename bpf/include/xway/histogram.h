@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Histograms of 32-bit values in buckets less than 1.6 % wide: the bucket's number.
+ * Histograms of 32-bit values, in buckets less than 1.6 % wide: the number of a value's bucket.
  *
- * Below 128 each value has a bucket of its own; above, each power of two has 64. The same as
- * crates/traffic/src/histogram.rs.
+ * Each value below 128 has a bucket of its own; above, each power of two has 64. The buckets are
+ * those of crates/traffic/src/histogram.rs.
  */
 #ifndef XWAY_HISTOGRAM_H
 #define XWAY_HISTOGRAM_H
@@ -17,7 +17,7 @@ struct xway_histogram {
 	__u64 counts[XWAY_HISTOGRAM_BUCKETS];
 };
 
-/* The position of the highest bit that is set, of a value that is not zero. */
+/* The position of the highest bit that is set, in a value that is not zero. */
 xway_inline __u32 xway_highest_bit(__u32 value)
 {
 	__u32 position = 0;
@@ -55,7 +55,7 @@ xway_inline void xway_histogram_record(struct xway_histogram *histogram, __u32 v
 {
 	__u64 bucket = xway_histogram_bucket(value);
 
-	/* Always so; said for the verifier, of the number that is used. */
+	/* Always true; informs the verifier about the number that is used. */
 	xway_opaque(bucket);
 	if (bucket < XWAY_HISTOGRAM_BUCKETS)
 		histogram->counts[bucket]++;

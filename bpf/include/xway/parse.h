@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Packet headers from the outside in: Ethernet with VLAN tags, IPv4, IPv6 with extension headers,
- * ARP, ICMP and ICMPv6, TCP, UDP.
+ * Parses packet headers from the outside in: Ethernet with VLAN tags, IPv4, IPv6 with extension
+ * headers, ARP, ICMP and ICMPv6, TCP, UDP.
  *
- * Each xway_parse_*() takes one header off the cursor and answers what comes next, or -1 with the
- * reason in `fault`. Total: any bytes have a declared outcome, and nothing is read that the frame
- * does not hold. A header pointer stays good until the frame is moved or resized.
+ * Each xway_parse_*() takes one header from the cursor and returns what follows it, or -1 with the
+ * reason in `fault`. It is total: any bytes have a defined outcome, and nothing outside of the
+ * frame is read. A header pointer is valid until the frame is moved or resized.
  * Include the program's x.abi.h first: it declares `enum xway_reason`.
- * Not here: changing packets (csum.h), deciding about them (the programs).
+ * Not here: changing packets (csum.h), decisions about them (the programs).
  */
 #ifndef XWAY_PARSE_H
 #define XWAY_PARSE_H
@@ -26,11 +26,11 @@
 #include <xway/bpf.h>
 #include <xway/frame.h>
 
-/* Deeper stacks of either are not seen in honest traffic; each costs the verifier a round. */
+/* Legitimate traffic does not have more of either; each costs the verifier a round. */
 #define XWAY_MAX_TAGS 4
 #define XWAY_MAX_EXTENSIONS 8
 
-/* In the IPv4 header's frag_off: the offset in eights, and "more follow". */
+/* Bits of the IPv4 header's frag_off: the offset in units of eight bytes, and "more fragments". */
 #define XWAY_OFFSET4 0x1fff
 #define XWAY_MORE4 0x2000
 /* The same in an IPv6 fragment header: the offset in bytes. */
@@ -40,18 +40,18 @@
 struct xway_cursor {
 	void *pos;
 	void *end;
-	/* The frame may go on behind `end`; a constant of the entry. */
+	/* The frame may continue after `end`; a constant of the entry. */
 	int frags;
-	/* Bytes behind `pos` that belong to the IP packet by its own header; padding does not. */
+	/* Bytes after `pos` that belong to the IP packet by its own header, without padding. */
 	__u32 left;
 	__u32 tags;
 	__u32 extensions;
-	/* XWAY_OFFSET6 and XWAY_MORE6, of IPv4 too; 0 for a whole packet. */
+	/* XWAY_OFFSET6 and XWAY_MORE6, also for IPv4; 0 for a complete packet. */
 	__u32 fragment;
 	enum xway_reason fault;
 };
 
-/* A VLAN tag behind its type: priority and number, then the type of what follows. */
+/* A VLAN tag after its type: priority and VLAN ID, then the type of what follows. */
 struct xway_vlan {
 	__be16 control;
 	__be16 type;
@@ -60,14 +60,20 @@ struct xway_vlan {
 /* First eight bytes of any IPv6 extension header. */
 struct xway_extension {
 	__u8 next;
-	/* Beyond the first eight bytes, in eights; in fours for AH; reserved in a fragment. */
+	/*
+	 * Length after the first eight bytes, in units of eight; of four for AH; reserved in a
+	 * fragment.
+	 */
 	__u8 length;
-	/* Fragment offset in eights, two reserved bits, more-fragments bit; of fragments only. */
+	/*
+	 * Fragment offset in units of eight, two reserved bits, more-fragments bit; only in
+	 * fragments.
+	 */
 	__be16 offset;
 	__be32 rest;
 };
 
-/* ARP for IPv4 over Ethernet (RFC 826). <linux/if_arp.h> drags in headers of the C library. */
+/* ARP for IPv4 over Ethernet (RFC 826). <linux/if_arp.h> includes headers of the C library. */
 struct xway_arp {
 	__be16 hardware;
 	__be16 protocol;
@@ -82,7 +88,7 @@ struct xway_arp {
 
 #define XWAY_ARP_ETHERNET 1
 
-/* ICMP and ICMPv6 (RFC 792, RFC 4443): <linux/icmp.h> drags in the C library, too. */
+/* ICMP and ICMPv6 (RFC 792, RFC 4443): <linux/icmp.h> includes headers of the C library. */
 struct xway_icmp {
 	__u8 type;
 	__u8 code;
@@ -90,24 +96,24 @@ struct xway_icmp {
 	__be32 rest;
 };
 
-/* How TCP, UDP, UDP-Lite, SCTP and DCCP begin. */
+/* The first bytes of TCP, UDP, UDP-Lite, SCTP and DCCP. */
 struct xway_ports {
 	__be16 source;
 	__be16 dest;
 };
 
 /*
- * What the parser knows of an IP protocol number. A table and not a chain of comparisons: each
- * comparison would double the paths that the verifier walks through the extension headers.
+ * The parser's knowledge of an IP protocol number. It is a table rather than a chain of
+ * comparisons, each of which would double the paths of the verifier through the extension headers.
  */
 struct xway_protocol {
-	/* Unit of an extension header's length, as a shift; 0 for what is no extension header. */
+	/* Unit of an extension header's length, as a shift; 0 for other protocols. */
 	__u8 length_shift;
-	/* 0 where the length byte means nothing. */
+	/* 0 if the length byte has no meaning. */
 	__u8 length_mask;
-	/* What counts of the third and fourth byte; 0 but for the fragment header. */
+	/* Relevant bits of the third and fourth byte; 0 except for the fragment header. */
 	__u16 fragment_mask;
-	/* Begins with source and destination port. */
+	/* The header begins with source and destination port. */
 	__u32 has_ports;
 };
 
@@ -139,7 +145,7 @@ xway_inline int xway_fault(struct xway_cursor *cur, enum xway_reason reason)
 	return -1;
 }
 
-/* The next `size` bytes of the frame, NULL when it ends before. */
+/* Takes the next `size` bytes of the frame; NULL if it ends before. */
 xway_inline void *xway_take(struct xway_cursor *cur, __u32 size)
 {
 	void *here = cur->pos;
@@ -152,7 +158,7 @@ xway_inline void *xway_take(struct xway_cursor *cur, __u32 size)
 	return here;
 }
 
-/* The same inside an IP packet: padding behind it does not count. */
+/* Takes the next `size` bytes of an IP packet; padding after it does not count. */
 xway_inline void *xway_take_inner(struct xway_cursor *cur, __u32 size)
 {
 	if (cur->left < size) {
@@ -163,7 +169,10 @@ xway_inline void *xway_take_inner(struct xway_cursor *cur, __u32 size)
 	return xway_take(cur, size);
 }
 
-/* A length field. The verifier of Linux 6.1 forgets what a byte swap leaves: the mask says it. */
+/*
+ * A field that a length is made from. The verifier of Linux 6.1 loses the bounds of a byte swap:
+ * the mask restores them.
+ */
 xway_inline __u32 xway_length(__be16 field)
 {
 	__u32 length = xway_ntohs(field);
@@ -172,7 +181,9 @@ xway_inline __u32 xway_length(__be16 field)
 	return length & 0xffff;
 }
 
-/* Bytes from the cursor to the end of the frame; more than any packet has if it goes on there. */
+/*
+ * Bytes from the cursor to the end of the frame; a number above any packet length if it continues.
+ */
 xway_inline __u32 xway_rest(const struct xway_cursor *cur)
 {
 	__u64 rest = cur->end - cur->pos;
@@ -185,8 +196,8 @@ xway_inline __u32 xway_rest(const struct xway_cursor *cur)
 
 /*
  * Payload bytes of an IPv6 packet. Linux (net/ipv6/ip6_input.c) does not compare a length of zero
- * before hop-by-hop options with the frame, whether or not these hold a jumbogram's length: such a
- * packet ends where `rest` does. Without branches, which would double the paths after them.
+ * before hop-by-hop options with the frame, whether or not these contain a jumbogram's length: such
+ * a packet ends where `rest` does. There are no branches, which would double the paths after them.
  */
 xway_inline __u32 xway_payload6(const struct ipv6hdr *header, __u32 rest)
 {
@@ -201,7 +212,7 @@ xway_inline int xway_is_fragment(const struct xway_cursor *cur)
 	return cur->fragment != 0;
 }
 
-/* What follows the IP header is payload, whatever it looks like. */
+/* Whether everything after the IP header is payload, because it is not the first fragment. */
 xway_inline int xway_is_later_fragment(const struct xway_cursor *cur)
 {
 	return (cur->fragment & XWAY_OFFSET6) != 0;
@@ -212,7 +223,7 @@ xway_inline int xway_is_tag(__be16 type)
 	return type == xway_htons(ETH_P_8021Q) || type == xway_htons(ETH_P_8021AD);
 }
 
-/* Ethernet and its VLAN tags; the EtherType behind them, or a length below 0x600. */
+/* Parses Ethernet and its VLAN tags; returns the EtherType after them, or a length below 0x600. */
 xway_inline int xway_parse_eth(struct xway_cursor *cur, struct ethhdr **eth)
 {
 	__be16 type;
@@ -236,7 +247,7 @@ xway_inline int xway_parse_eth(struct xway_cursor *cur, struct ethhdr **eth)
 	return xway_ntohs(type);
 }
 
-/* IPv4 with its options; the protocol. */
+/* Parses IPv4 with its options; returns the protocol. */
 xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 {
 	__u32 length, total, fragment;
@@ -260,9 +271,9 @@ xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 }
 
 /*
- * Whether the packet, whose IP headers were just read, does not end within the frame. An IPv6
- * packet that states no length (xway_payload6) gets its end first; `ip6` is NULL for IPv4. Only of
- * frames in several buffers: of others the parser knows it.
+ * Whether the packet, whose IP headers were just parsed, does not end within the frame. First sets
+ * the end of an IPv6 packet that states no length (xway_payload6); `ip6` is NULL for IPv4. Only for
+ * frames in several buffers: the parser already knows this of others.
  */
 xway_inline int xway_is_cut(struct xdp_md *ctx, struct xway_cursor *cur, const struct ipv6hdr *ip6)
 {
@@ -276,7 +287,7 @@ xway_inline int xway_is_cut(struct xdp_md *ctx, struct xway_cursor *cur, const s
 	return at + cur->left > length;
 }
 
-/* One extension header; the protocol of what follows. */
+/* Parses one extension header; returns the protocol of what follows. */
 xway_inline int xway_parse_extension(struct xway_cursor *cur, const struct xway_protocol *kind)
 {
 	struct xway_extension *extension = xway_take_inner(cur, sizeof(*extension));
@@ -285,7 +296,7 @@ xway_inline int xway_parse_extension(struct xway_cursor *cur, const struct xway_
 	if (!extension)
 		return -1;
 	rest = (__u32)(extension->length & kind->length_mask) << kind->length_shift;
-	/* The mask changes nothing but what the verifier knows. */
+	/* The mask only informs the verifier. */
 	xway_opaque(rest);
 	rest &= 0xffc;
 	if (cur->left < rest)
@@ -298,8 +309,9 @@ xway_inline int xway_parse_extension(struct xway_cursor *cur, const struct xway_
 }
 
 /*
- * IPv6 with its extension headers; the protocol behind them. Behind the fragment header of a
- * later fragment nothing is read: that is payload. ESP and "no next header" are protocols.
+ * Parses IPv6 with its extension headers; returns the protocol after them. Nothing after the
+ * fragment header of a later fragment is parsed: it is payload. ESP and "no next header" are
+ * protocols.
  */
 xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
 {
@@ -330,7 +342,7 @@ xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
 	return xway_fault(cur, XWAY_TOO_MANY_EXTENSIONS);
 }
 
-/* ARP for IPv4 over Ethernet; the operation. Other kinds of ARP are bad headers. */
+/* Parses ARP for IPv4 over Ethernet; returns the operation. Other kinds of ARP are bad headers. */
 xway_inline int xway_parse_arp(struct xway_cursor *cur, struct xway_arp **arp)
 {
 	struct xway_arp *header;
@@ -345,14 +357,14 @@ xway_inline int xway_parse_arp(struct xway_cursor *cur, struct xway_arp **arp)
 	return xway_ntohs(header->operation);
 }
 
-/* ICMP or ICMPv6; the message type. */
+/* Parses ICMP or ICMPv6; returns the message type. */
 xway_inline int xway_parse_icmp(struct xway_cursor *cur, struct xway_icmp **icmp)
 {
 	*icmp = xway_take_inner(cur, sizeof(**icmp));
 	return *icmp ? (*icmp)->type : -1;
 }
 
-/* UDP; payload bytes by its own header, of which a first fragment holds only some. */
+/* Parses UDP; returns the payload bytes by its header, of which a first fragment has only some. */
 xway_inline int xway_parse_udp(struct xway_cursor *cur, struct udphdr **udp)
 {
 	__u32 room = cur->left;
@@ -369,7 +381,7 @@ xway_inline int xway_parse_udp(struct xway_cursor *cur, struct udphdr **udp)
 	return length - sizeof(**udp);
 }
 
-/* TCP with its options; payload bytes in this packet. */
+/* Parses TCP with its options; returns the payload bytes in this packet. */
 xway_inline int xway_parse_tcp(struct xway_cursor *cur, struct tcphdr **tcp)
 {
 	__u32 options;
@@ -392,7 +404,7 @@ xway_inline int xway_has_ports(int protocol)
 	return xway_protocols[protocol & 0xff].has_ports;
 }
 
-/* Only the ports, whatever the rest of the transport header says; 0 or -1. */
+/* Parses only the ports and ignores the rest of the transport header; returns 0 or -1. */
 xway_inline int xway_parse_ports(struct xway_cursor *cur, struct xway_ports **ports)
 {
 	*ports = xway_take_inner(cur, sizeof(**ports));

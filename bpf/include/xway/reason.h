@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The reasons that every program shares: what can be odd about a packet before a program has
- * decided anything about it.
+ * The reasons that all programs share: how a packet can be malformed, regardless of a program's
+ * decisions.
  *
- * A program's x.abi.h declares `enum xway_reason` with these first and its own behind them, then
- * `XWAY_REASONS`, how many there are. User space reads the enumerators from the object's BTF:
+ * A program's x.abi.h declares `enum xway_reason` with these first and its own after them, then
+ * `XWAY_REASONS`, their number. User space reads the enumerators from the object's BTF:
  * XWAY_BAD_HEADER is counted under the label `bad-header`.
  */
 #ifndef XWAY_REASON_H
 #define XWAY_REASON_H
 
 /*
- * XWAY_TRUNCATED		the frame ends before a header or the length that one promises
+ * XWAY_TRUNCATED		the frame ends before a header, or before a length in one
  * XWAY_BAD_HEADER		a version, length or offset that its protocol forbids
  * XWAY_TOO_MANY_TAGS		more than XWAY_MAX_TAGS VLAN tags
  * XWAY_TOO_MANY_EXTENSIONS	more than XWAY_MAX_EXTENSIONS IPv6 extension headers
@@ -20,7 +20,7 @@
 	XWAY_TRUNCATED = 0, XWAY_BAD_HEADER = 1, XWAY_TOO_MANY_TAGS = 2,                           \
 	XWAY_TOO_MANY_EXTENSIONS = 3
 
-/* The first number that is free for a program's own reasons. */
+/* The first number for a program's own reasons. */
 #define XWAY_FIRST_REASON 4
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The last 16 bytes of a frame that is to be judged; told in crates/traffic/src/stamp.rs.
+ * The last 16 bytes of a frame that is to be judged; see crates/traffic/src/stamp.rs.
  */
 #ifndef XWAY_STAMP_H
 #define XWAY_STAMP_H
@@ -23,12 +23,12 @@ struct xway_stamp {
 	__be32 time_ns;
 	__u8 source;
 	__u8 kind;
-	/* Makes the ones' complement sum of the whole zero. */
+	/* Makes the ones' complement sum of the whole stamp zero. */
 	__be16 check;
 } __attribute__((aligned(4)));
 _Static_assert(sizeof(struct xway_stamp) == 16, "a stamp is 16 bytes at the end of a frame");
 
-/* Whether it says of itself what was written, and it is of a kind that there is. */
+/* Whether the stamp is intact and of a known kind. */
 xway_inline int xway_stamp_is_whole(const struct xway_stamp *stamp)
 {
 	const __u32 *words = (const __u32 *)stamp;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Packets and bytes for each pair of verdict and reason, a counter for each CPU.
+ * Packets and bytes for each pair of verdict and reason, with counters for each CPU.
  *
- * Rule: a program leaves through xway_done() and nowhere else, so every packet is counted once.
- * User space adds the CPUs, then the pairs: by verdict or by reason.
+ * Rule: a program returns only through xway_done(), so that every packet is counted once. User
+ * space adds the CPUs, then the pairs: by verdict or by reason.
  * Include the program's x.abi.h first: it declares `enum xway_reason`.
  */
 #ifndef XWAY_STATS_H
@@ -33,10 +33,10 @@ struct {
 	__type(value, struct xway_count);
 } xway_stats SEC(".maps");
 
-/* The highest reason. Its type brings the names of all of them into the object's BTF. */
+/* The highest reason. Its type adds the names of all reasons to the object's BTF. */
 const volatile enum xway_reason xway_last_reason = XWAY_REASONS - 1;
 
-/* Counts the packet and gives the verdict back: the one exit of a program. */
+/* Counts the packet and returns the verdict: the only exit of a program. */
 xway_inline int xway_done(struct xdp_md *ctx, int frags, __u32 verdict, enum xway_reason reason)
 {
 	__u32 index = reason * XWAY_VERDICTS + verdict;

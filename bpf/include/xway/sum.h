@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Internet checksums computed over the bytes of a frame, wherever in it they lie.
+ * Internet checksums over the bytes of a frame, at any position.
  *
- * A part of a frame is added up to 64 bytes at a time; what lies after the first buffer is copied.
- * Positions are numbers and not pointers, so that the verifier sees one state after each step.
+ * A part of a frame is added up to 64 bytes at a time; bytes after the first buffer are copied
+ * first. Positions are numbers rather than pointers, so that the verifier sees one state after each
+ * step.
  * Not here: incremental changes of a checksum (csum.h).
  */
 #ifndef XWAY_SUM_H
@@ -13,16 +14,16 @@
 #include <xway/csum.h>
 #include <xway/frame.h>
 
-/* A part of more bytes is not summed, and taken as right. */
+/* A part with more bytes is not summed, and regarded as correct. */
 #define XWAY_SUM_MOST 0x4000
 
-/* Bytes that one call of bpf_csum_diff() takes on every kernel. */
+/* Bytes that one call of bpf_csum_diff() accepts on every kernel. */
 #define XWAY_SUM_CHUNK 512
 #define XWAY_SUM_CHUNKS (XWAY_SUM_MOST / XWAY_SUM_CHUNK)
-/* From here on a call is cheaper than adding word by word. */
+/* From this length, a call is faster than adding word by word. */
 #define XWAY_SUM_LONG 64
 
-/* Where a part of a frame that lies behind the first buffer is copied to, with room to pad it. */
+/* Buffer for a part of a frame after the first buffer, with space to pad it. */
 struct xway_chunk {
 	__u8 bytes[XWAY_SUM_CHUNK + 4];
 };
@@ -34,7 +35,7 @@ struct {
 	__type(value, struct xway_chunk);
 } xway_chunks SEC(".maps");
 
-/* A part of a frame, and the sum of what was taken off it. */
+/* A part of a frame, and the sum of the bytes that were taken from it. */
 struct xway_part {
 	struct xdp_md *ctx;
 	__u32 at;
@@ -43,8 +44,8 @@ struct xway_part {
 };
 
 /*
- * The next `size` bytes, a constant. Positions are numbers and not pointers, so that the verifier
- * sees one state behind each step and not two.
+ * Takes the next `size` bytes, a constant. Positions are numbers rather than pointers, so that the
+ * verifier sees one state after each step instead of two.
  */
 xway_inline void *xway_sum_take(struct xway_part *part, __u32 size)
 {
@@ -60,7 +61,7 @@ xway_inline void *xway_sum_take(struct xway_part *part, __u32 size)
 	return here;
 }
 
-/* These add the next bytes; 0 when they are not in the first buffer. */
+/* These functions add the next bytes; they return 0 if these are not in the first buffer. */
 xway_inline int xway_sum_add_words(struct xway_part *part, __u32 size)
 {
 	__u32 *words = xway_sum_take(part, size);
@@ -97,7 +98,7 @@ xway_inline int xway_sum_add_pair(struct xway_part *part)
 	return !!pair;
 }
 
-/* Adds what is left: fewer than XWAY_SUM_LONG bytes. */
+/* Adds the rest: fewer than XWAY_SUM_LONG bytes. */
 xway_inline void xway_sum_add_short(struct xway_part *part)
 {
 	if (part->left & 32 && !xway_sum_add_words(part, 32))
@@ -115,9 +116,9 @@ xway_inline void xway_sum_add_short(struct xway_part *part)
 }
 
 /*
- * The sum of all but the last bytes, fewer than XWAY_SUM_LONG; -1 when they are not in the first
- * buffer. A call, so that the verifier finds the states of all callers alike; not a global one,
- * whose context a kernel without types does not know.
+ * The sum of all but the last bytes, fewer than XWAY_SUM_LONG; -1 if they are not in the first
+ * buffer. This is a function call, so that the verifier finds equal states in all callers. It is
+ * not a global function, whose context a kernel without types does not know.
  */
 static __attribute__((noinline)) __s64 xway_sum_long(struct xdp_md *ctx, __u32 at, __u32 left)
 {
@@ -135,7 +136,7 @@ static __attribute__((noinline)) __s64 xway_sum_long(struct xdp_md *ctx, __u32 a
 	return part.sum;
 }
 
-/* Adds the next chunk, wherever in the frame it lies: the body of a bpf_loop(), 1 to end it. */
+/* Adds the next chunk, at any position in the frame: the body of a bpf_loop(), 1 to end it. */
 static long xway_sum_add_next(__u32 round, struct xway_part *part)
 {
 	__u32 only = 0;
@@ -143,7 +144,7 @@ static long xway_sum_add_next(__u32 round, struct xway_part *part)
 	__u32 last = (part->left < XWAY_SUM_CHUNK ? part->left : XWAY_SUM_CHUNK) - 1, size;
 
 	(void)round;
-	/* The mask changes nothing but what the verifier knows: 1 to XWAY_SUM_CHUNK bytes. */
+	/* The mask only informs the verifier: 1 to XWAY_SUM_CHUNK bytes. */
 	xway_opaque(last);
 	size = (last & (XWAY_SUM_CHUNK - 1)) + 1;
 	if (!chunk || !part->left || bpf_xdp_load_bytes(part->ctx, part->at, chunk->bytes, size))
@@ -155,7 +156,7 @@ static long xway_sum_add_next(__u32 round, struct xway_part *part)
 	return 0;
 }
 
-/* The sum of a part that lies anywhere in the frame; -1 when the frame ends before. */
+/* The sum of a part at any position of the frame; -1 if the frame ends before. */
 static __attribute__((noinline)) __s64 xway_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
 {
 	struct xway_part part = { .ctx = ctx, .at = at, .left = left };
@@ -169,7 +170,7 @@ xway_inline int xway_sum_is_right(const struct xway_part *part)
 	return !part->left && xway_csum_fold(part->sum) == 0xffff;
 }
 
-/* Whether all of a part is in the first buffer. */
+/* Whether the first buffer contains the whole part. */
 xway_inline int xway_sum_is_near(const struct xway_part *part)
 {
 	__u32 end = part->at + part->left;
@@ -178,7 +179,9 @@ xway_inline int xway_sum_is_near(const struct xway_part *part)
 	return xway_data(part->ctx) + (end & 0xffff) <= xway_data_end(part->ctx);
 }
 
-/* Whether the sum of a part, and of what was added before, is that of bytes with a checksum. */
+/*
+ * Whether the sum of a part, and of what was added before, shows that the checksum in it is wrong.
+ */
 xway_inline int xway_sum_is_wrong(struct xway_part *part, int frags)
 {
 	__s64 sum = 0;
@@ -200,7 +203,7 @@ xway_inline int xway_sum_is_wrong(struct xway_part *part, int frags)
 	return !xway_sum_is_right(part);
 }
 
-/* The sum of the pseudo header but for the addresses. */
+/* The sum of the pseudo header, except for the addresses. */
 xway_inline __u64 xway_sum_pseudo(int protocol, __u32 length)
 {
 	return (__u64)xway_htons(protocol) + xway_htons(length & 0xffff);

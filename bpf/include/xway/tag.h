@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * VLAN tags that are not in the frame, because the receiver or the sender of a veth pair took them
- * out: hardware offload, or a tag that the stack keeps beside the packet.
+ * VLAN tags that are not in the frame, because the receiver or the sender of a veth pair removed
+ * them: by hardware offload, or as a tag that the stack keeps outside of the packet.
  *
- * A program that is bound to the device asks for them (bpf_xdp_metadata_rx_vlan_tag, Linux 6.8).
- * That call needs such a program even where it is never reached, so it is no part of the object:
- * the loader puts it in the place of xway_device_tag() and sets `xway_asks_device`
- * (functions::tags). Other programs have no such tags: the loader sees to that, too.
+ * A program that is bound to the device queries them (bpf_xdp_metadata_rx_vlan_tag, Linux 6.8).
+ * That call requires such a program even if it is never reached, so the object does not contain it:
+ * the loader replaces xway_device_tag() with it and sets `xway_asks_device` (functions::tags). The
+ * loader also ensures that other programs have no such tags.
  * Not here: tags in the frame (parse.h).
  */
 #ifndef XWAY_TAG_H
@@ -19,10 +19,10 @@
 
 const volatile __u32 xway_asks_device = 0;
 
-/* Set where there is a tag; its control information is below, its EtherType above 32 bits. */
+/* Set if there is a tag; its control information is below, its EtherType above 32 bits. */
 #define XWAY_TAG_FOUND (1ULL << 16)
 
-/* The tag of the packet that is not in the frame, or 0. */
+/* The packet's tag that is not in the frame, or 0. */
 static __attribute__((noinline, unused)) __u64 xway_device_tag(struct xdp_md *ctx)
 {
 	__u64 tag = 0;
@@ -37,8 +37,8 @@ xway_inline __u64 xway_stripped_tag(struct xdp_md *ctx)
 }
 
 /*
- * Puts the tag back into the frame, which leaves by another way than to the stack: what is beside
- * the packet is lost there. -1 if there is no room; then the frame must not leave.
+ * Inserts the tag into a frame that is not passed to the stack; it would be lost otherwise. Returns
+ * -1 if there is no space; then the frame must not be sent.
  */
 xway_inline int xway_restore_tag(struct xdp_md *ctx, __u64 tag)
 {

@@ -21,7 +21,7 @@ impl Testbed {
         match self {
             Self::Lab => Ok(()),
             Self::Nic { iface, .. } => {
-                bail!("this scenario requires a lab and cannot run on {iface}: omit --iface")
+                bail!("this scenario requires a lab and cannot run on {iface}: omit --dev")
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Attaching any XDP object, with its verdicts counted, and detaching what runs on an interface.
 
-use kernel::{Mode, Object, Program};
+use kernel::{Mode, Program};
 use serde::Serialize;
 use spec::{Spec, compose};
 use sys::errno::E2BIG;
@@ -8,9 +8,11 @@ use sys::net::Netlink;
 
 use crate::Control;
 use crate::error::{Error, Result, full};
+use crate::lockout;
 use crate::notice::Notice;
-use crate::object::Opened;
-use crate::target::{Placement, Target};
+use crate::object::{Opened, Source};
+use crate::record::Record;
+use crate::target::{Loaded, Placement, Target};
 
 /// Which program of an object to attach, and how.
 #[derive(Clone, Debug)]
@@ -25,6 +27,13 @@ pub struct AttachOptions {
 impl Default for AttachOptions {
     fn default() -> Self {
         Self { program: None, count: true, placement: Placement::default() }
+    }
+}
+
+impl AttachOptions {
+    /// The record of a program that is attached with these options.
+    pub(crate) fn record(&self, source: &Source) -> Record {
+        Record::of_object(source, self.program.as_deref(), self.count, &self.placement)
     }
 }
 
@@ -71,6 +80,8 @@ pub fn attach(
     opened.set(&options.placement.set)?;
     let program = opened.choose(options.program.as_deref())?.name.clone();
     let target = Target::open(control, interface)?;
+    let lockout = options.placement.lockout();
+    lockout::check_program(control, (&opened.spec, &program), target.place(), lockout, |_| {})?;
     let loaded = load(opened, &program, &target, options)?;
     target.install(&opened.name, &loaded.object, &program, &options.placement)?.commit()?;
     Ok(Attached {
@@ -95,8 +106,8 @@ pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detache
 }
 
 #[derive(Debug)]
-struct Loaded {
-    object: Object,
+struct Counted {
+    object: Loaded,
     counted: bool,
 }
 
@@ -106,23 +117,26 @@ fn load(
     program: &str,
     target: &Target,
     options: &AttachOptions,
-) -> Result<Loaded> {
+) -> Result<Counted> {
     let mode = options.placement.mode;
-    let load = |spec: &Spec| target.load(spec, wanted(&opened.spec, program), mode);
+    let called = called(&opened.spec, program);
+    let load = |spec: &Spec| target.load(spec, (program, &called), &options.placement, Vec::new());
     let own = compose::counts_itself(&opened.spec, program);
+    let mut with_record = opened.spec.clone();
+    options.record(&opened.source).add_to(&mut with_record, mode);
     let plain = own || !options.count || mode == Mode::Offload;
     if plain {
-        let object = load(&opened.spec)?;
-        return Ok(Loaded { object, counted: own });
+        let object = load(&with_record)?;
+        return Ok(Counted { object, counted: own });
     }
-    let composed = compose::counted(&opened.spec, program).map_err(Error::from);
+    let composed = compose::counted(&with_record, program).map_err(Error::from);
     match composed.and_then(|spec| load(&spec)) {
-        Ok(object) => Ok(Loaded { object, counted: true }),
+        Ok(object) => Ok(Counted { object, counted: true }),
         Err(refused) if is_about_program(&refused) => {
             // If the program alone is refused too, its error is the one to report.
-            let object = load(&opened.spec)?;
+            let object = load(&with_record)?;
             target.slot.notify(&Notice::NotCounted(full(&refused)));
-            Ok(Loaded { object, counted: false })
+            Ok(Counted { object, counted: false })
         }
         Err(failed) => Err(failed),
     }
@@ -139,15 +153,15 @@ fn is_about_program(error: &Error) -> bool {
     }
 }
 
-/// Names of the programs to load: the program, and those that program arrays of the object hold.
-fn wanted(spec: &Spec, program: &str) -> Vec<String> {
+/// Names of the other programs to load: those that program arrays of the object hold.
+fn called(spec: &Spec, program: &str) -> Vec<String> {
     let initial = spec.maps.iter().flat_map(|map| &map.initial);
     let held = initial.filter_map(|one| match one {
         spec::Initial::Program { program, .. } => spec.programs.get(*program),
         spec::Initial::Map { .. } => None,
     });
     let mut names: Vec<_> = held.map(|one| one.name.clone()).collect();
-    names.push(program.to_owned());
+    names.retain(|name| name != program);
     names.sort();
     names.dedup();
     names
@@ -165,6 +179,10 @@ pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
     }
     for (mode, program) in all {
         target.slot.detach(target.ifindex, program, mode)?;
+    }
+    for program in &programs {
+        let (program, interface) = (program.clone(), target.interface.clone());
+        target.slot.notify(&Notice::Detached { program, interface });
     }
     target.slot.clear()?;
     target.slot.offload().restore(Some(&target.interface))?;

@@ -6,7 +6,6 @@ use kernel::{Error, LoadOptions, Object, Result, Source, VerifierLog};
 use serde::Serialize;
 use spec::{Program, Spec};
 use sys::bpf::uapi::prog_type;
-use sys::cap::{Cap, Caps};
 
 use crate::object::Opened;
 
@@ -150,22 +149,9 @@ fn refusal(log: &VerifierLog, at: &str, program: &Program, with_log: bool) -> Re
         instruction: log.slot,
         insn: (!log.insn.is_empty()).then(|| log.insn.clone()),
         source: log.source.clone(),
-        hint: hint(log),
+        hint: log.hint().map(str::to_owned),
         log: with_log.then(|| log.text.clone()),
         annotated: if with_log { log.annotated() } else { String::new() },
-    }
-}
-
-/// What to change. Without `CAP_PERFMON` the verifier forbids what every packet program does, so
-/// its message is not about the program.
-fn hint(log: &VerifierLog) -> Option<String> {
-    match Caps::effective() {
-        Ok(caps) if !caps.allows(Cap::Perfmon) => Some(
-            "this process lacks CAP_PERFMON, without which the verifier accepts fewer programs: \
-             run it as root or grant it"
-                .to_owned(),
-        ),
-        _ => log.hint().map(str::to_owned),
     }
 }
 

@@ -2,9 +2,13 @@
 
 use functions::drop::{self, Config, Maps, Rule};
 use kernel::{Map, Mode};
-use spec::Spec;
+use spec::{Runtime as _, Spec};
+use sys::net::{Ifindex, Netlink};
 
 use crate::error::{FunctionError, Result};
+use crate::lockout;
+use crate::record::Record;
+use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
 use crate::{Configured, Control, Placement};
 
@@ -28,11 +32,22 @@ pub struct DropOptions {
 /// refuses the change; then the old rules remain.
 pub fn configure(control: &Control, interface: &str, options: &DropOptions) -> Result<Configured> {
     let target = Target::open(control, interface)?;
-    let running = RunningDrop::find(&target)?;
+    let running = RunningDrop::find(&target.slot, target.ifindex)?;
     let rules = options.apply_to(running.as_ref().map_or(Ok(Vec::new()), RunningDrop::rules)?)?;
+    if !options.is_query() {
+        check_lockout(control, &target, &rules, &options.placement)?;
+    }
     let in_place = running.filter(|running| running.can_stay(options));
     match &in_place {
-        Some(running) => running.update(&rules)?,
+        Some(_) if options.is_query() => {}
+        Some(running) => {
+            target.require_confirmed()?;
+            running.update(&rules)?;
+            if let Some(declaration) = &options.placement.declaration {
+                let record = Record::read(&running.generation)?.unwrap_or_default();
+                record.declared_by(declaration).replace(&running.generation)?;
+            }
+        }
         None => attach(&target, &rules, &options.placement)?,
     }
     Ok(Configured {
@@ -67,22 +82,24 @@ impl DropOptions {
 }
 
 /// The drop program that runs on an interface.
-struct RunningDrop {
-    mode: Mode,
+pub(crate) struct RunningDrop {
+    pub mode: Mode,
+    pub generation: Generation,
     /// Shapes and rules of both address families.
     maps: [Map; 3],
 }
 
 impl RunningDrop {
     /// Finds it in any mode; `None` if the interface runs another program, or none.
-    fn find(target: &Target) -> Result<Option<Self>> {
-        for mode in Mode::ALL {
-            let id = target.running(mode)?;
-            let generation = id.map_or(Ok(None), |id| target.slot.generation_of(id))?;
-            if let Some(generation) = generation.filter(|one| one.name() == NAME) {
+    pub fn find(slot: &Slot, ifindex: Ifindex) -> Result<Option<Self>> {
+        let running = Netlink::open()?.link_by_index(ifindex)?.xdp;
+        for (mode, id) in running.programs() {
+            let generation = slot.generation_of(id)?.filter(|one| one.name() == NAME);
+            if let Some(generation) = generation {
                 let [shapes, rules4, rules6] =
                     [drop::SHAPES, drop::RULES4, drop::RULES6].map(|name| generation.map(name));
-                return Ok(Some(Self { mode, maps: [shapes?, rules4?, rules6?] }));
+                let maps = [shapes?, rules4?, rules6?];
+                return Ok(Some(Self { mode, generation, maps }));
             }
         }
         Ok(None)
@@ -92,10 +109,10 @@ impl RunningDrop {
     fn can_stay(&self, options: &DropOptions) -> bool {
         let placement = &options.placement;
         let fits = placement.mode == self.mode || options.is_query();
-        fits && !placement.replace && placement.set.is_empty()
+        fits && !placement.replace && placement.set.is_empty() && placement.confirm.is_none()
     }
 
-    fn rules(&self) -> Result<Vec<Rule>> {
+    pub fn rules(&self) -> Result<Vec<Rule>> {
         Ok(drop::read(&self.maps())?.rules())
     }
 
@@ -110,6 +127,26 @@ impl RunningDrop {
     }
 }
 
+/// # Errors
+/// The rules would end the session of this process.
+fn check_lockout(
+    control: &Control,
+    target: &Target,
+    rules: &[Rule],
+    placement: &Placement,
+) -> Result<()> {
+    let config = Config { rules: rules.to_vec(), ..Config::default() };
+    let mut spec = Spec::parse(NAME, drop::OBJECT)?;
+    config.apply(&mut spec)?;
+    let program = (&spec, drop::PROGRAM);
+    lockout::check_program(control, program, target.place(), placement.lockout(), |engine| {
+        if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
+            // Maps that cannot be filled leave a program that drops nothing.
+            let _ = drop::update(&config, &maps);
+        }
+    })
+}
+
 fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> {
     if rules.is_empty() {
         return Err(FunctionError::NoRules { interface: target.interface.clone() }.into());
@@ -120,8 +157,9 @@ fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> 
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
+    Record::of_drop(placement).add_to(&mut spec, placement.mode);
     by_frame_size(target.has_large_frames(), [drop::PROGRAM, drop::PROGRAM_FRAGS], |program| {
-        let object = target.load(&spec, vec![program.to_owned()], placement.mode)?;
+        let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
         drop::update(&config, &Maps::find(|name| object.map(name))?)?;
         target.install(NAME, &object, program, placement)?.commit()
     })

@@ -2,15 +2,16 @@
 //! interfaces or to none.
 
 use functions::forward::{self, Config, Maps, Nat, Port};
-use kernel::{Mode, Object};
-use spec::{Map as _, Spec};
+use spec::{Map as _, Runtime as _, Spec};
 use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::error::{FunctionError, Malformed, Result};
+use crate::lockout;
+use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
-use crate::target::{Target, by_frame_size};
+use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement};
 
 /// What to forward, and how the program is attached.
@@ -38,10 +39,22 @@ pub fn configure(
         interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
+    for target in &targets {
+        check_lockout(control, target, &targets, options)?;
+    }
+    let record = record(options, &targets);
     let running = running(&writer, &targets, options)?;
     match &running {
-        Some(generation) => update(generation, config, &targets)?,
-        None => attach(&targets, options)?,
+        Some(generation) => {
+            targets.iter().try_for_each(Target::require_confirmed)?;
+            update(generation, config, &targets)?;
+            for target in &targets {
+                let program = target.running(options.placement.mode)?;
+                let own = program.map_or(Ok(None), |id| target.slot.generation_of(id))?;
+                own.map_or(Ok(()), |own| record.replace(&own))?;
+            }
+        }
+        None => attach(&targets, options, &record)?,
     }
     Ok(Configured {
         function: NAME,
@@ -50,6 +63,12 @@ pub fn configure(
         updated: running.is_some(),
         rules: config.translations.iter().map(ToString::to_string).collect(),
     })
+}
+
+fn record(options: &ForwardOptions, targets: &[Target]) -> Record {
+    let interfaces: Vec<_> = targets.iter().map(|target| target.interface.clone()).collect();
+    let ForwardOptions { config, ignore_stripped_tags, placement } = options;
+    Record::of_forward(config, &interfaces, *ignore_stripped_tags, placement)
 }
 
 /// A generation of `forward`, if all interfaces run it with the same tables: changing these tables
@@ -64,7 +83,7 @@ fn running(
     options: &ForwardOptions,
 ) -> Result<Option<Generation>> {
     let placement = &options.placement;
-    if placement.replace || !placement.set.is_empty() {
+    if placement.replace || !placement.set.is_empty() || placement.confirm.is_some() {
         return Ok(None);
     }
     let mode = placement.mode;
@@ -132,6 +151,26 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
         == wanted.and_then(|bytes| bytes.get(place)))
 }
 
+/// # Errors
+/// The program would end the session of this process on one of the interfaces.
+fn check_lockout(
+    control: &Control,
+    target: &Target,
+    targets: &[Target],
+    options: &ForwardOptions,
+) -> Result<()> {
+    let ForwardOptions { config, placement, .. } = options;
+    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    config.apply(&mut spec)?;
+    let program = (&spec, forward::PROGRAM);
+    lockout::check_program(control, program, target.place(), placement.lockout(), |engine| {
+        if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
+            // Without translations the program routes, or passes packets to the stack.
+            let _ = forward::update(config, &ports(targets), &maps);
+        }
+    })
+}
+
 fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
     let names = [forward::NAT4, forward::NAT6, forward::TX, forward::MACS];
     let [nat4, nat6, tx, macs] = names.map(|name| generation.map(name));
@@ -143,13 +182,14 @@ fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Resul
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
 /// tags is bound to that device. All programs share tables and counters.
-fn attach(targets: &[Target], options: &ForwardOptions) -> Result<()> {
+fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
     let mut spec = Spec::parse(NAME, forward::OBJECT)?;
     config.apply(&mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
+    record.add_to(&mut spec, placement.mode);
     let large = targets.iter().any(Target::has_large_frames);
     by_frame_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
         let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
@@ -159,7 +199,7 @@ fn attach(targets: &[Target], options: &ForwardOptions) -> Result<()> {
             let tagging = Tagging::prepare(target, mode, ignore)?;
             let mut own = spec.clone();
             tagging.apply(&mut own, &[program])?;
-            let object = load(target, &own, program, mode, shared.as_ref())?;
+            let object = load(target, &own, program, placement, shared.as_ref())?;
             if shared.is_none() {
                 forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
             }
@@ -178,16 +218,16 @@ fn load(
     target: &Target,
     spec: &Spec,
     program: &str,
-    mode: Mode,
-    shared: Option<&Object>,
-) -> Result<Object> {
+    placement: &Placement,
+    shared: Option<&Loaded>,
+) -> Result<Loaded> {
     let mut reuse = Vec::new();
     for def in spec.maps.iter().filter(|def| !def.frozen) {
         if let Some(map) = shared.and_then(|object| object.map(&def.name).ok()) {
             reuse.push((def.name.clone(), map.duplicate()?));
         }
     }
-    target.load_sharing(spec, vec![program.to_owned()], mode, reuse)
+    target.load(spec, (program, &[]), placement, reuse)
 }
 
 fn ports(targets: &[Target]) -> Vec<Port> {

@@ -4,11 +4,31 @@
 //!  Control ──▶ attach, detach, drop, forward    one call each: load, replace in one step, keep
 //!     │
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
+//!     ├──────▶ confirmation  changes that are undone unless they are confirmed
+//!     ├──────▶ apply    interfaces as files declare them
+//!     ├──────▶ lockout  changes that would end the operator's own session
 //!     ├──────▶ status    interfaces, programs, rates by verdict
 //!     ├──────▶ doctor    what this kernel and this user allow
 //!     └──────▶ host      the live host as a world for the engine
 //!
 //!  inventory   programs and maps of any owner      check   the verifier's results for an object
+//!  maps        changes of maps of any owner        object  opening an object by name
+//!  folder      files that the user asked for
+//! ```
+//!
+//! ```no_run
+//! use control::Control;
+//! use control::filter::ApplyOptions;
+//! use control::filter::source::read;
+//! use control::filter::update::Update;
+//!
+//! # fn main() -> Result<(), control::Error> {
+//! let control = Control::new("/run/xway").with_observer(|notice| eprintln!("{notice}"));
+//! let file = read("rules.toml".as_ref())?;
+//! let report = Update::begin(&control, "eth0")?.apply(&file, &ApplyOptions::default())?;
+//! println!("{} rules in {} mode", report.rules.len(), report.mode);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! Everything that remains attached is pinned below a state directory ([`Control::new`]), where any
@@ -17,31 +37,55 @@
 //! This crate prints nothing, starts a thread only on request ([`metrics::Endpoint`]), and reports
 //! events that are not errors as a [`Notice`].
 //!
+//! # Features
+//!
+//! None. Linux 5.15 or newer; an [`Error`] for lack of rights names the missing capabilities.
+//!
+//! # Guide
+//!
+//! `crates/control/README.md` explains how attached programs are found again, `docs/state.md` the
+//! state directory and the capabilities of each operation, `docs/configuration.md` declarations.
+//! `examples/08-filter.rs` loads, reads, changes and unloads a filter.
+//!
+//! # Modules
+//!
 //! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
-//! `counters` and `rates`; `target` and `tags` (an interface that is being changed); `attach`;
-//! then the functions `drop`, `forward` and `filter`, and what reads them, `status` and `metrics`.
+//! `counters` and `rates`; `lockout` and `deadline`; `target`, `record` and `tags` (an
+//! interface that is being changed); `attach`;
+//! then the functions `drop`, `forward` and `filter`; `apply`, which calls them for a
+//! `declaration`; what reads them, `status` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
 
+pub mod apply;
 pub mod attach;
 pub mod check;
+pub mod confirmation;
 pub mod counters;
+pub mod daemon;
+mod deadline;
+pub mod declaration;
 pub mod doctor;
 pub mod drop;
 pub mod error;
 pub mod filter;
+pub mod folder;
 pub mod forward;
 pub mod host;
 pub mod inventory;
+pub mod lockout;
+pub mod maps;
 pub mod memory;
 pub mod metrics;
 mod notice;
 pub mod object;
 pub mod rates;
+pub mod record;
 pub mod session;
 pub mod state;
 pub mod status;
 mod tags;
 mod target;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 

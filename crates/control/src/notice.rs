@@ -2,11 +2,41 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::Mode;
 
 /// An event during a call; [`fmt::Display`] prints one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
+    /// Programs were loaded for an interface.
+    Loaded {
+        /// Names of the programs.
+        programs: Vec<String>,
+        /// Name of the interface.
+        interface: String,
+        /// Time that loading took, most of it in the verifier.
+        took: Duration,
+    },
+    /// A program was attached.
+    Attached {
+        /// Name of the program.
+        program: String,
+        /// Number of the program in the kernel.
+        id: u32,
+        /// Name of the interface.
+        interface: String,
+        /// Mode of the program.
+        mode: Mode,
+    },
+    /// A program was detached.
+    Detached {
+        /// Name of the program.
+        program: String,
+        /// Name of the interface.
+        interface: String,
+    },
     /// A remark of the loader about an object.
     Loader(String),
     /// The interface is down, so the program that was attached to it sees no packets.
@@ -20,11 +50,39 @@ pub enum Notice {
         /// Number of the interface.
         ifindex: u32,
     },
+    /// A change cuts off traffic that most hosts need.
+    CutOff(String),
+    /// A change was not confirmed in time, and the previous state of the interface is restored.
+    Unconfirmed {
+        /// Name of the interface.
+        interface: String,
+        /// Name of what was attached.
+        program: String,
+    },
+}
+
+impl Notice {
+    /// Whether it reports a step that succeeded, which only matters to who follows each of them.
+    pub fn is_detail(&self) -> bool {
+        matches!(self, Self::Loaded { .. } | Self::Attached { .. } | Self::Detached { .. })
+    }
 }
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Loaded { programs, interface, took } => write!(
+                f,
+                "loaded {} for {interface} in {:.1} ms",
+                programs.join(", "),
+                took.as_secs_f64() * 1e3
+            ),
+            Self::Attached { program, id, interface, mode } => {
+                write!(f, "attached {program} (id {id}) to {interface} in {} mode", mode.name())
+            }
+            Self::Detached { program, interface } => {
+                write!(f, "detached {program} from {interface}")
+            }
             Self::Loader(remark) => f.write_str(remark),
             Self::InterfaceDown(name) => {
                 write!(f, "{name} is down, so no packet arrives; `ip link set {name} up`")
@@ -39,6 +97,12 @@ impl fmt::Display for Notice {
                 f,
                 "interface {ifindex}: the interrupted change was completed, because the kernel \
                  refused the previous program"
+            ),
+            Self::CutOff(text) => write!(f, "warning: {text}"),
+            Self::Unconfirmed { interface, program } => write!(
+                f,
+                "{interface}: the change to `{program}` was not confirmed in time: what ran before \
+                 runs again"
             ),
         }
     }

@@ -3,10 +3,11 @@
 //! Rule: a built-in name takes precedence over a file of the same name (`./drop` is the file), and
 //! opening does not query the kernel. Not here: loading.
 
-use std::fs;
-use std::io;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use spec::{Initial, Program, ProgramKind, Spec};
+use sys::stdio::{is_stdio, open_input};
 
 use crate::error::{Context as _, ObjectError, Result};
 
@@ -18,24 +19,63 @@ pub struct Opened {
     pub builtin: bool,
     /// Short name: the built-in name, or the name of the file without directory and extension.
     pub name: String,
+    /// Where it comes from, and what was set.
+    pub source: Source,
 }
 
-/// Reads a built-in object, or an object file.
+/// Where an object comes from, and what was set before it was loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// Absolute path of the file, or name of a built-in program.
+    pub path: String,
+    /// Number by which a changed file is recognized; `None` for a built-in program.
+    pub digest: Option<u64>,
+    pub kind: Option<String>,
+    pub map_sizes: Vec<(String, u32)>,
+    pub kconfig: Vec<(String, String)>,
+}
+
+/// Reads a built-in object, or an object file; `-` is standard input.
 ///
 /// # Errors
 /// Neither exists under this name, the file cannot be read, or it is malformed.
 pub fn open(name: &str) -> Result<Opened> {
     if let Some((name, bytes)) = BUILTIN.iter().find(|(known, _)| *known == name) {
         let spec = Spec::parse(name, bytes)?;
-        return Ok(Opened { spec, builtin: true, name: (*name).to_owned() });
+        let source = Source { path: (*name).to_owned(), ..Source::default() };
+        return Ok(Opened { spec, builtin: true, name: (*name).to_owned(), source });
     }
     let bytes = read(name)?;
+    let name = if is_stdio(Path::new(name)) { "stdin" } else { name };
     let spec = Spec::parse(name, &bytes)?;
-    Ok(Opened { spec, builtin: false, name: stem(name).to_owned() })
+    let path = std::path::absolute(name)
+        .map_or_else(|_| name.to_owned(), |path| path.display().to_string());
+    let source = Source { path, digest: Some(digest(&bytes)), ..Source::default() };
+    Ok(Opened { spec, builtin: false, name: stem(name).to_owned(), source })
 }
 
+/// FNV-1a, which recognizes a changed file. It is not meant to resist a deliberate collision.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(FNV_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// Offset basis and prime of 64-bit FNV-1a.
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
+/// Bytes of the largest object that is read.
+const OBJECT_MAX: u64 = 256 << 20;
+
 fn read(path: &str) -> Result<Vec<u8>> {
-    match fs::read(path) {
+    let bytes = open_input(Path::new(path)).and_then(|file| {
+        let mut bytes = Vec::new();
+        file.take(OBJECT_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > OBJECT_MAX {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 256 MiB"));
+        }
+        Ok(bytes)
+    });
+    match bytes {
         // A word without these characters was meant as the name of a built-in program.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.contains(['/', '.']) => {
             let built_in = BUILTIN.iter().map(|(name, _)| *name).collect();
@@ -61,6 +101,8 @@ impl Opened {
         for (name, entries) in map_sizes {
             self.spec.set_map_entries(name, *entries)?;
         }
+        self.source.map_sizes = map_sizes.to_vec();
+        self.source.kconfig = kconfig.to_vec();
         let mut values = kconfig.iter();
         values.try_for_each(|(name, value)| Ok(self.spec.set_kconfig(name, value)?))
     }
@@ -98,6 +140,7 @@ impl Opened {
         program: Option<&str>,
         kind: Option<&str>,
     ) -> Result<(), ObjectError> {
+        self.source.kind = kind.map(str::to_owned);
         let Some(kind) = kind.map(parse_kind).transpose()? else { return Ok(()) };
         let all = self.spec.programs.iter_mut();
         let chosen = all.filter(|one| program.is_none_or(|wanted| one.name == wanted));
@@ -136,12 +179,17 @@ pub fn parse_kind(name: &str) -> Result<ProgramKind, ObjectError> {
 }
 
 /// The name of a file without directory and extension: `count` for `build/count.bpf.o`.
-fn stem(path: &str) -> &str {
+pub(crate) fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.split('.').next() {
         Some(stem) if !stem.is_empty() => stem,
         _ => file,
     }
+}
+
+/// Whether the word names a built-in program.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    BUILTIN.iter().any(|(known, _)| *known == name)
 }
 
 fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Vec<String> {
@@ -165,7 +213,7 @@ mod tests {
             ..Program::default()
         };
         let spec = Spec { programs: programs.iter().map(program).collect(), ..Spec::default() };
-        Opened { spec, builtin: false, name: "x".to_owned() }
+        Opened { spec, builtin: false, name: "x".to_owned(), source: Source::default() }
     }
 
     #[test]

@@ -5,18 +5,20 @@
 //! `CAP_SYS_ADMIN`; without it they are reported as not permitted.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use kernel::list::{self, Owners};
 use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
 use serde::Serialize;
+use sys::cap::Cap;
 use sys::errno::{ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::Control;
 use crate::counters::{Counters, Counts};
-use crate::error::Result;
+use crate::error::{Context as _, Error, Result};
 use crate::rates::Rates;
 use crate::state::{Generation, Slot, State};
 use crate::target::no_interface;
@@ -45,6 +47,13 @@ pub struct Interface {
     pub programs: Vec<Running>,
 }
 
+impl Interface {
+    /// Whether a filter of this project runs on it.
+    pub(crate) fn runs_filter(&self) -> bool {
+        self.programs.iter().any(|one| one.owner.as_deref() == Some("xway filter"))
+    }
+}
+
 /// A program on an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Running {
@@ -66,6 +75,22 @@ pub struct Running {
     pub link_id: Option<u32>,
     /// Packets by verdict; `null` for a program that does not count.
     pub rates: Option<Rates>,
+    /// Time that its runs take; `null` unless the kernel measures it.
+    pub run_time: Option<RunTime>,
+    /// Seconds until the previous state returns unless `xway confirm` follows; `null` if nothing
+    /// waits for a confirmation.
+    pub unconfirmed_s: Option<f64>,
+}
+
+/// The runs of a program over the interval, on all interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RunTime {
+    /// Runs per second.
+    pub runs_per_s: f64,
+    /// Average time of a run in nanoseconds; `null` if there was none.
+    pub ns_per_run: Option<f64>,
+    /// Share of one processor in percent.
+    pub cpu_percent: f64,
 }
 
 /// Reads the status repeatedly: a rate needs the counts of the previous reading.
@@ -77,6 +102,8 @@ pub struct StatusMonitor {
     state: Option<State>,
     netns: NetNs,
     last: Reading,
+    /// As long as it is open, the kernel measures the time of runs.
+    statistics: Option<OwnedFd>,
 }
 
 /// The counts of every program that counts, by where it runs.
@@ -84,6 +111,8 @@ pub struct StatusMonitor {
 struct Reading {
     at: Option<Instant>,
     counts: HashMap<(Ifindex, Mode, u32), Counts>,
+    /// Number of runs, and their time in nanoseconds, by program.
+    runs: HashMap<u32, (u64, u64)>,
 }
 
 impl StatusMonitor {
@@ -99,10 +128,28 @@ impl StatusMonitor {
             state: None,
             netns: NetNs::current()?,
             last: Reading::default(),
+            statistics: None,
         };
         monitor.restore_abandoned()?;
         monitor.read()?;
         Ok(monitor)
+    }
+
+    /// Makes the kernel measure the time of runs, of all programs on this host, as long as the
+    /// value lives. Each run then takes some tens of nanoseconds longer.
+    ///
+    /// # Errors
+    /// The process lacks `CAP_SYS_ADMIN`, or Linux is older than 5.8.
+    pub fn measure_run_time(&mut self) -> Result<()> {
+        match sys::bpf::enable_stats() {
+            Ok(statistics) => self.statistics = Some(statistics),
+            Err(error) if error.is(EPERM) => {
+                let cause = Box::new(error.into());
+                return Err(Error::MissingCapabilities { missing: vec![Cap::SysAdmin], cause });
+            }
+            Err(error) => return Err(error).context("the time of runs cannot be measured"),
+        }
+        Ok(())
     }
 
     /// Restores programs that trials replaced whose processes were killed.
@@ -135,16 +182,19 @@ impl StatusMonitor {
         let mut reading = Reading { at: Some(Instant::now()), ..Reading::default() };
         for (link, programs) in &found {
             for one in programs {
-                if let Access::Open(opened) = &one.access
-                    && let Some(counts) = opened.counts()?
-                {
+                let Access::Open(opened) = &one.access else { continue };
+                reading.runs.insert(one.id, (opened.info.run_count, opened.info.run_time_ns));
+                if let Some(counts) = opened.counts()? {
                     reading.counts.insert((link.ifindex, one.mode, one.id), counts);
                 }
             }
         }
         let last = std::mem::replace(&mut self.last, reading);
         let elapsed = last.at.map_or(Duration::ZERO, |at| at.elapsed());
-        let holders = Holders::now(found.iter().any(|(_, programs)| !programs.is_empty()))?;
+        // Finding the processes that hold programs means reading the descriptors of every process.
+        let is_foreign =
+            |(_, programs): &(_, Vec<Attached>)| programs.iter().any(Attached::is_foreign);
+        let holders = Holders::now(found.iter().any(is_foreign))?;
         let interfaces = found.iter().map(|(link, programs)| {
             let programs = programs.iter();
             Interface {
@@ -202,7 +252,28 @@ impl StatusMonitor {
             }),
             link_id,
             rates,
+            run_time: self.run_time(one.id, last, elapsed.as_secs_f64()),
+            unconfirmed_s: opened.and_then(|opened| opened.unconfirmed_s()),
         }
+    }
+}
+
+impl StatusMonitor {
+    /// Time of the runs since the last reading; `None` where the kernel does not count them.
+    fn run_time(&self, program: u32, last: &Reading, seconds: f64) -> Option<RunTime> {
+        let (runs, time) = *self.last.runs.get(&program)?;
+        let (runs_before, time_before) = last.runs.get(&program).copied().unwrap_or((runs, time));
+        let is_measured = self.statistics.is_some() || runs > runs_before;
+        if !is_measured || seconds <= 0.0 {
+            return None;
+        }
+        let runs = runs.saturating_sub(runs_before) as f64;
+        let ns = time.saturating_sub(time_before) as f64;
+        Some(RunTime {
+            runs_per_s: runs / seconds,
+            ns_per_run: (runs > 0.0).then(|| ns / runs),
+            cpu_percent: ns / seconds / 1e7,
+        })
     }
 }
 
@@ -214,6 +285,14 @@ struct Attached {
     access: Access,
     /// The link that is pinned in the state directory, if it holds this program.
     link_id: Option<u32>,
+}
+
+impl Attached {
+    /// Whether its owner, or its link, can only be found by searching all processes and links.
+    fn is_foreign(&self) -> bool {
+        let is_ours = matches!(&self.access, Access::Open(opened) if opened.generation.is_some());
+        !is_ours || self.link_id.is_none()
+    }
 }
 
 /// What this process may read of a program.
@@ -248,6 +327,14 @@ impl Access {
 }
 
 impl Opened {
+    /// Seconds in which the change must be confirmed.
+    fn unconfirmed_s(&self) -> Option<f64> {
+        let generation = self.generation.as_ref()?;
+        let confirmed = generation.confirmed().ok()??;
+        let left = generation.time_left().ok()??;
+        (confirmed.id() != self.info.id).then_some(left.as_secs_f64())
+    }
+
     /// `None` for a program that does not count.
     fn counts(&self) -> Result<Option<Counts>> {
         let counters = match &self.generation {
@@ -267,8 +354,8 @@ struct Holders {
 }
 
 impl Holders {
-    fn now(any_program: bool) -> Result<Self> {
-        if !any_program {
+    fn now(is_needed: bool) -> Result<Self> {
+        if !is_needed {
             return Ok(Self { owners: Owners::default(), links: Vec::new() });
         }
         let links = match list::links() {

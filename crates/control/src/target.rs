@@ -3,6 +3,9 @@
 //! Rule: programs are attached by [`Target::install`] and [`Target::try_out`] alone, so a program
 //! is always pinned before it runs. Not here: the choice of the program, and its maps' contents.
 
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use packet::Mac;
 use spec::Spec;
@@ -11,9 +14,11 @@ use sys::netns::NetNs;
 
 use crate::Control;
 use crate::counters;
-use crate::error::{Context as _, Error, Result};
+use crate::deadline;
+use crate::error::{ConfirmationError, Context as _, Error, Result};
+use crate::lockout::{self, Lockout};
 use crate::notice::Notice;
-use crate::state::{Scope, Slot, Transaction, Trial, Writer};
+use crate::state::{Companions, Scope, Slot, Transaction, Trial, Writer};
 
 /// How a program is attached.
 #[derive(Clone, Debug)]
@@ -23,11 +28,49 @@ pub struct Placement {
     pub replace: bool,
     /// Values of global variables, by name, as text.
     pub set: Vec<(String, String)>,
+    /// What ran before runs again after this time, unless the change is confirmed
+    /// ([`crate::confirmation`]).
+    pub confirm: Option<Duration>,
+    /// Whether the change may end the SSH session of this process.
+    pub lockout: Lockout,
+    /// The declaration that the change comes from.
+    pub declaration: Option<PathBuf>,
+}
+
+impl Placement {
+    /// Whether a lockout is refused: not if the change is undone without a confirmation.
+    pub(crate) fn lockout(&self) -> Lockout {
+        if self.confirm.is_some() { Lockout::Allow } else { self.lockout }
+    }
 }
 
 impl Default for Placement {
     fn default() -> Self {
-        Self { mode: Mode::Native, replace: false, set: Vec::new() }
+        Self {
+            mode: Mode::Native,
+            replace: false,
+            set: Vec::new(),
+            confirm: None,
+            lockout: Lockout::Refuse,
+            declaration: None,
+        }
+    }
+}
+
+/// An object that was loaded for an interface.
+#[derive(Debug)]
+pub struct Loaded {
+    object: Object,
+    /// The programs without a deadline, if the change must be confirmed; they share all maps
+    /// that change.
+    confirmed: Option<Object>,
+}
+
+impl std::ops::Deref for Loaded {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        &self.object
     }
 }
 
@@ -80,17 +123,75 @@ impl Target {
     }
 
     /// Attaches `program` of `object`; it is kept under `name` once the change is committed.
+    ///
+    /// # Errors
+    /// An unconfirmed change is active, another owner's program runs, or the kernel refuses it.
     pub fn install(
         &self,
         name: &str,
-        object: &Object,
+        loaded: &Loaded,
         program: &str,
         placement: &Placement,
     ) -> Result<Transaction> {
-        let attach = self.attach(object, program, placement)?;
-        let transaction = self.slot.change(name, object, &attach, self.scope)?;
+        self.require_confirmed()?;
+        let attach = self.attach(&loaded.object, program, placement)?;
+        let confirmed = loaded.confirmed.as_ref().map(|one| one.program(program)).transpose()?;
+        let before = match placement.confirm {
+            Some(time) => self.limit(&loaded.object, placement.mode, time)?,
+            None => None,
+        };
+        let companions = Companions { before: before.as_ref(), confirmed };
+        let scope = (companions, self.scope);
+        let transaction = self.slot.change(name, &loaded.object, &attach, scope)?;
+        self.slot.notify(&Notice::Attached {
+            program: program.to_owned(),
+            id: loaded.object.program(program)?.id(),
+            interface: self.interface.clone(),
+            mode: placement.mode,
+        });
         self.notify_if_down();
         Ok(transaction)
+    }
+
+    /// Starts the time of a program. Returns the program that runs afterwards; `None` if the
+    /// interface has none.
+    fn limit(&self, object: &Object, mode: Mode, time: Duration) -> Result<Option<Program>> {
+        let interface = || self.interface.clone();
+        let before = match self.running_mode()? {
+            Some((running, _)) if running != mode => {
+                let (running, asked) = (running.name(), mode.name());
+                let interface = interface();
+                return Err(ConfirmationError::Mode { interface, running, asked }.into());
+            }
+            Some((_, program)) => Some(self.slot.open(program)?),
+            None => None,
+        };
+        if let Some(before) = &before {
+            deadline::set_fallback(object, before).map_err(|reason| {
+                let reason = Box::new(reason);
+                ConfirmationError::NoReturn { interface: interface(), program: before.id(), reason }
+            })?;
+        }
+        deadline::start(object, time)?;
+        Ok(before)
+    }
+
+    /// The interface, for questions about lockouts.
+    pub fn place(&self) -> lockout::Place<'_> {
+        lockout::Place { interface: &self.interface, ifindex: self.ifindex, mac: self.mac }
+    }
+
+    /// # Errors
+    /// The running program belongs to a change that is not confirmed yet.
+    pub fn require_confirmed(&self) -> Result<()> {
+        let running = Netlink::open()?.link_by_index(self.ifindex)?.xdp;
+        for (_, program) in running.programs() {
+            if let Some((_, left)) = self.slot.unconfirmed(program)? {
+                let interface = self.interface.clone();
+                return Err(ConfirmationError::Pending { interface, left }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Attaches `program` of `object` for the duration of a trial, above the program `before` that
@@ -102,6 +203,7 @@ impl Target {
         placement: &Placement,
         before: Option<&Program>,
     ) -> Result<Trial> {
+        self.require_confirmed()?;
         let attach = self.attach(object, program, placement)?;
         let trial = self.slot.try_out(name, object, &attach, before)?;
         self.notify_if_down();
@@ -136,17 +238,51 @@ impl Target {
         Ok(Netlink::open()?.link_by_index(self.ifindex)?.xdp.id(mode))
     }
 
+    /// The program that runs, in any mode.
+    pub fn running_mode(&self) -> Result<Option<(Mode, u32)>> {
+        Ok(Netlink::open()?.link_by_index(self.ifindex)?.xdp.programs().next())
+    }
+
     /// Whether frames may be larger than one buffer of a driver.
     pub fn has_large_frames(&self) -> bool {
         self.mtu > ETHERNET_MTU
     }
 
-    /// Loads programs, bound to this device if the mode or the programs require it.
-    pub fn load(&self, spec: &Spec, programs: Vec<String>, mode: Mode) -> Result<Object> {
-        self.load_sharing(spec, programs, mode, Vec::new())
+    /// Loads `program`, and those that it calls, to attach it. It reuses existing maps, each named
+    /// as in the object.
+    pub fn load(
+        &self,
+        spec: &Spec,
+        (program, called): (&str, &[String]),
+        placement: &Placement,
+        reuse: Vec<(String, Map)>,
+    ) -> Result<Loaded> {
+        let (mode, programs) = (placement.mode, [&[program.to_owned()], called].concat());
+        if placement.confirm.is_none() {
+            let object = self.load_sharing(spec, programs, mode, reuse)?;
+            return Ok(Loaded { object, confirmed: None });
+        }
+        let binding = self.binding(spec, &programs, mode);
+        let runs = self.running_mode()?.is_some();
+        let limited = deadline::limited(spec, program, binding, runs)?;
+        let object = self.load_sharing(&limited, programs.clone(), mode, reuse)?;
+        let varying = spec.maps.iter().filter(|map| !map.frozen);
+        let shared = varying.map(|map| Ok((map.name.clone(), object.map(&map.name)?.duplicate()?)));
+        let shared = shared.collect::<Result<_>>()?;
+        let confirmed = Some(self.load_sharing(spec, programs, mode, shared)?);
+        Ok(Loaded { object, confirmed })
     }
 
-    /// Loads programs that reuse existing maps, each named as in the object.
+    fn binding(&self, spec: &Spec, programs: &[String], mode: Mode) -> Binding {
+        match mode {
+            Mode::Offload => Binding::Offload(self.ifindex),
+            Mode::Native if spec.asks_device(programs) => Binding::Device(self.ifindex),
+            Mode::Native | Mode::Generic => Binding::Any,
+        }
+    }
+
+    /// Loads programs, bound to this device if the mode or the programs require it. They reuse
+    /// existing maps, each named as in the object.
     pub fn load_sharing(
         &self,
         spec: &Spec,
@@ -154,11 +290,9 @@ impl Target {
         mode: Mode,
         reuse: Vec<(String, Map)>,
     ) -> Result<Object> {
-        let binding = match mode {
-            Mode::Offload => Binding::Offload(self.ifindex),
-            Mode::Native if spec.asks_device(&programs) => Binding::Device(self.ifindex),
-            Mode::Native | Mode::Generic => Binding::Any,
-        };
+        let binding = self.binding(spec, &programs, mode);
+        let begin = Instant::now();
+        let names = programs.clone();
         let programs = Some(programs);
         let options = LoadOptions { programs, binding, reuse, ..LoadOptions::default() };
         let labels = counters::missing_labels(spec).filter(|_| mode != Mode::Offload);
@@ -174,7 +308,13 @@ impl Target {
             return object
                 .with_context(|| format!("not loaded onto the card of {}", self.interface));
         }
-        Ok(object?)
+        let object = object?;
+        self.slot.notify(&Notice::Loaded {
+            programs: names,
+            interface: self.interface.clone(),
+            took: begin.elapsed(),
+        });
+        Ok(object)
     }
 }
 

@@ -39,12 +39,12 @@ pub struct Stats {
 impl Stats {
     /// Reads the map that is called [`MAP`] in the object that `labels` came from.
     pub fn read<M: Map>(map: &M, labels: &[String]) -> Result<Self, M::Error> {
-        let mut rows = Vec::new();
+        let (mut rows, values) = (Vec::new(), map.array()?);
         for (reason, label) in labels.iter().enumerate() {
             for verdict in Verdict::ALL {
-                let index = (reason * Verdict::ALL.len()) as u32 + verdict as u32;
-                let value = map.lookup(&index.to_le_bytes())?.unwrap_or_default();
-                let count = Count::sum(&value);
+                let index = reason * Verdict::ALL.len() + verdict as usize;
+                let count =
+                    values.get(index).map_or_else(Count::default, |value| Count::sum(value));
                 if count != Count::default() {
                     rows.push(Row { verdict, reason: label.clone(), count });
                 }

@@ -37,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "filter_plan", run: filter::plan },
     Target { name: "filter_read", run: filter::read },
     Target { name: "flowspec", run: rules::flowspec },
+    Target { name: "iptables", run: rules::iptables },
     Target { name: "nft_json", run: rules::nft_json },
     Target { name: "nft_text", run: rules::nft_text },
     Target { name: "pcap_read", run: capture::read },

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use filter::import_export::flowspec;
+use filter::import_export::iptables::{self, Family};
 use filter::import_export::nft::{self, Lines};
+use filter::import_export::{ImportOptions, Imported, flowspec};
 use filter::language::classic::{Classic, Program};
 use filter::language::file as rules_file;
 use filter::language::lint::lint;
@@ -68,8 +69,33 @@ pub fn nft_json(bytes: &[u8]) {
     if let Ok(rules) = nft::import(text, None) {
         exported(&rules);
     }
+    if let Ok(imported) = nft::import_as(text, &Lines::default(), &PARTIAL) {
+        written(imported);
+    }
 }
 
+/// `iptables-save` and `ip6tables-save`.
+pub fn iptables(bytes: &[u8]) {
+    let Some(text) = super::text(bytes) else { return };
+    if let Ok(imported) = iptables::import(text, Family::V4, &ImportOptions::default()) {
+        assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
+        exported(&imported.ruleset);
+    }
+    if let Ok(imported) = iptables::import(text, Family::V4, &PARTIAL) {
+        written(imported);
+    }
+}
+
+const PARTIAL: ImportOptions<'_> = ImportOptions { chain: None, partial: true, approximate: true };
+
+/// What was imported is a rule file.
+fn written(imported: Imported) {
+    let rules = imported.ruleset.rules.len();
+    let text = imported.to_toml();
+    let file = File::parse("imported.toml", &text, Path::new("/nonexistent"), compile);
+    let file = file.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+    assert_eq!(file.ruleset.rules.len(), rules, "{text}");
+}
 /// An nft listing: where its rules stand.
 pub fn nft_text(bytes: &[u8]) {
     let Some(text) = super::text(bytes) else { return };

@@ -18,6 +18,17 @@
 //! // The program runs until `link` is dropped.
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Features
+//!
+//! None. Items that need a newer kernel state its version, and [`probe`] finds out what this one
+//! has.
+//!
+//! # Guide
+//!
+//! `examples/03-test-run.rs` runs a program in the kernel without an interface. A program that the
+//! verifier rejects is an [`Error::Verifier`] with the decisive line, its source and advice.
+//! Programs that must outlive the process, and be found again, are managed by `xway-control`.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 
+use serde::Serialize;
 use sys::netns;
 
 use crate::error::{Error, Result};
@@ -26,15 +27,21 @@ pub struct LabState {
     pub kept: bool,
 }
 
+/// Labs that were collected.
+#[derive(Debug, Serialize)]
+pub struct CollectedLabs {
+    /// Ids of the labs.
+    pub removed: Vec<String>,
+}
+
 /// All labs of this machine, by name.
 pub fn list() -> Result<Vec<LabState>> {
     let _all = record::lock_all()?;
     record::ids()?.into_iter().map(state_of).collect()
 }
 
-/// Removes labs whose creator has ended; with `kept` also those that were kept. Returns their
-/// names.
-pub fn gc(kept: bool) -> Result<Vec<String>> {
+/// Removes labs whose creator has ended; with `kept` also those that were kept.
+pub fn gc(kept: bool) -> Result<CollectedLabs> {
     let _all = record::lock_all()?;
     let mut removed = Vec::new();
     for id in record::ids()? {
@@ -46,7 +53,7 @@ pub fn gc(kept: bool) -> Result<Vec<String>> {
         remove(&id, &contents)?;
         removed.push(id);
     }
-    Ok(removed)
+    Ok(CollectedLabs { removed })
 }
 
 /// Removes everything that the record announces, and the record last. Continues after an error, and

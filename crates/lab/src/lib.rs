@@ -34,10 +34,12 @@ pub mod transactions;
 pub use capture::Capture;
 pub use error::{Error, Result};
 pub use expect::until;
-pub use gc::{LabState, gc, list};
+pub use gc::{CollectedLabs, LabState, gc, list};
 pub use host::{Host, Interface, Setting};
 pub use lab::Lab;
 pub use link::LinkOptions;
-pub use report::{HostReport, InterfaceReport, LabReport, Labs, labs};
+pub use report::{
+    CreatedLab, HostReport, InterfaceReport, LabReport, Labs, RemovedLab, down, labs, up,
+};
 pub use stage::Stage;
 pub use topology::{Router, Service, ThreeHosts, Topology, TwoHosts};

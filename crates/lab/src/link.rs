@@ -1,7 +1,8 @@
 //! A veth pair between two hosts, set up so that XDP works on it immediately.
 //!
 //! On veth a redirected frame is lost unless its peer polls (XDP or GRO on), and local sockets
-//! leave checksums to the device by default. Hence the defaults.
+//! leave checksums to the device by default. Hence the defaults. A frame sent back with `XDP_TX`
+//! waits at the peer for the next frame unless the peer has a program, too: GRO is not enough.
 //! Not here: which hosts are connected and how they are called (`topology`).
 
 use std::net::IpAddr;

@@ -7,6 +7,8 @@ use crate::error::Result;
 use crate::gc::{self, LabState};
 use crate::host::Host;
 use crate::lab::Lab;
+use crate::link::LinkOptions;
+use crate::topology::Topology;
 
 /// All labs of this machine.
 #[derive(Debug, Serialize)]
@@ -56,6 +58,48 @@ pub struct InterfaceReport {
     pub queues: u32,
     /// Addresses with prefix lengths, in the order in which they were added.
     pub addresses: Vec<String>,
+}
+
+/// A lab that was created and kept.
+#[derive(Debug, Serialize)]
+pub struct CreatedLab {
+    /// Id of the lab.
+    pub id: String,
+    /// Name of its topology.
+    pub topology: &'static str,
+    /// Drawing of the topology.
+    #[serde(skip)]
+    pub drawing: &'static str,
+    /// Its hosts.
+    pub hosts: Vec<HostReport>,
+}
+
+/// A lab that was removed.
+#[derive(Debug, Serialize)]
+pub struct RemovedLab {
+    /// Id of the lab.
+    pub removed: String,
+}
+
+/// Creates a lab that persists after this process.
+///
+/// # Errors
+/// The lab cannot be created, or a host cannot be entered; then nothing remains.
+pub fn up(topology: Topology, options: &LinkOptions) -> Result<CreatedLab> {
+    let lab = topology.build(options)?;
+    // Described before it is kept: a lab that cannot be described is removed again.
+    let hosts = lab.hosts().iter().map(HostReport::of).collect::<Result<_>>()?;
+    let id = lab.keep()?;
+    Ok(CreatedLab { id, topology: topology.name(), drawing: topology.drawing(), hosts })
+}
+
+/// Removes a lab that [`up`] created.
+///
+/// # Errors
+/// There is no such lab, it was not kept, or a part of it cannot be removed.
+pub fn down(id: &str) -> Result<RemovedLab> {
+    Lab::open(id)?.remove()?;
+    Ok(RemovedLab { removed: id.to_owned() })
 }
 
 /// Describes all labs of this machine.

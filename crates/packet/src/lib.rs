@@ -1,9 +1,9 @@
-//! `xway-packet`: addresses, prefixes, protocol numbers, checksums, and a parser that walks over
-//! the headers of a frame.
+//! `xway-packet`: addresses, prefixes, protocol numbers, checksums, a parser that walks over the
+//! headers of a frame, a dissection of a frame into named fields, and quantities such as rates.
 //!
 //! Rule: text is parsed once, here, into types that only hold valid values. A walk accepts any
 //! bytes, and [`Limits`] bounds each of its loops. Not here: rules made of these values, building
-//! frames, the fields of each header.
+//! frames.
 //!
 //! The feature `serde` lets addresses and prefixes be serialized as text. ARCHITECTURE.md shows the
 //! place of the crate in the workspace.
@@ -27,6 +27,7 @@
 
 mod address_prefix;
 pub mod checksum;
+pub mod dissect;
 mod error;
 mod ether_type;
 pub mod header_len;
@@ -35,6 +36,7 @@ mod ip_protocol;
 mod mac;
 mod port;
 mod prefix;
+pub mod quantity;
 pub mod tcp_flag;
 mod walk;
 

@@ -22,6 +22,7 @@
 
 mod classic;
 mod error;
+mod ethernet;
 mod interface;
 mod limits;
 mod ng;
@@ -32,6 +33,7 @@ mod source;
 mod writer;
 
 pub use error::{Error, Result};
+pub use ethernet::{Framer, Framing, LinkPolicy, Unframed};
 pub use interface::{Interface, LinkType};
 pub use limits::{MAX_INTERFACES, MAX_PACKET};
 pub use packet::Packet;

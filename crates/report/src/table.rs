@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{escape, text};
 
@@ -85,6 +85,67 @@ impl Table {
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     }
 
+    /// Formats the table so that no line is longer than `width`: the longest texts are cut first;
+    /// then columns of text are left out from the right, except the first with a heading; then the
+    /// last columns of numbers.
+    pub fn within(&self, width: usize) -> String {
+        let mut table = self.clone();
+        table.rows.iter_mut().flatten().for_each(|cell| *cell = text::line(cell).into_owned());
+        while table.total() > width {
+            if !table.cut_longest(width) && !table.leave_out() {
+                break;
+            }
+        }
+        table.to_string()
+    }
+
+    /// Width of each column.
+    fn widths(&self) -> Vec<usize> {
+        let cells = |column: usize| self.rows.iter().map(move |row| row[column].width());
+        let head = |column: usize| self.columns[column].name.width();
+        (0..self.columns.len()).map(|one| cells(one).max().unwrap_or(0).max(head(one))).collect()
+    }
+
+    /// Width of a line.
+    fn total(&self) -> usize {
+        self.widths().iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1)
+    }
+
+    /// Cuts the longest column of text as far as necessary; `false` if all are short.
+    fn cut_longest(&mut self, width: usize) -> bool {
+        let widths = self.widths();
+        let texts = (0..self.columns.len()).filter(|column| !self.columns[*column].right);
+        let Some(longest) = texts.max_by_key(|column| widths[*column]) else { return false };
+        let name = self.columns[longest].name.width();
+        let shortest = SHORTEST.max(name);
+        if widths[longest] <= shortest {
+            return false;
+        }
+        let second = widths[longest] - 1;
+        let wanted = widths[longest].saturating_sub(self.total() - width);
+        // The longest one is cut to the length of the next one first, so that both are cut equally.
+        let others = (0..self.columns.len()).filter(|other| *other != longest);
+        let others = others.filter(|other| !self.columns[*other].right);
+        let next = others.map(|other| widths[other]).max().unwrap_or(0).min(second);
+        let length = wanted.max(next).max(shortest);
+        self.rows.iter_mut().for_each(|row| row[longest] = cut(&row[longest], length));
+        true
+    }
+
+    /// Leaves out the least important column; `false` if one is left.
+    fn leave_out(&mut self) -> bool {
+        let last = |right: bool| {
+            let named = |column: &usize| !self.columns[*column].name.is_empty();
+            let first = (0..self.columns.len()).find(named);
+            let is_one = |column: &usize| self.columns[*column].right == right;
+            (0..self.columns.len()).rfind(|column| is_one(column) && Some(*column) != first)
+        };
+        let Some(gone) = last(false).or_else(|| last(true)) else { return false };
+        self.columns.remove(gone);
+        self.rows.iter_mut().for_each(|row| drop(row.remove(gone)));
+        true
+    }
+
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
         let cells = self.columns.iter().zip(cells).zip(widths);
         let cells: Vec<_> =
@@ -92,6 +153,26 @@ impl Table {
         cells.join("  ").trim_end().to_owned()
     }
 }
+
+/// The text, or its beginning and a sign that it is cut.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for c in text.chars() {
+        if short.width() + c.width().unwrap_or(0) + 1 > width {
+            break;
+        }
+        short.push(c);
+    }
+    short + "…"
+}
+
+/// Columns between two cells.
+const GAP: usize = 2;
+/// Columns to which a text is cut at most.
+const SHORTEST: usize = 8;
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,5 +242,24 @@ native  1.23 Mpps
     #[should_panic(expected = "a row has one cell for each column")]
     fn a_short_row_is_a_bug() {
         table().row(["alone"]);
+    }
+
+    #[test]
+    fn narrow_tables_keep_their_first_column_and_numbers() {
+        let texts = ["", "rule", "what"].map(Column::text);
+        let numbers = ["packets", "rate"].map(Column::number);
+        let mut table = Table::new(texts.into_iter().chain(numbers));
+        let what = "drop udp dport {19, 53, 123, 389, 1900} from @everywhere";
+        table.row(["1", "amplification", what, "1.23 M", "45.6 kpps"]);
+        let whole = table.to_string();
+        assert_eq!(table.within(200), whole);
+        for width in [80, 60, 40, 30] {
+            let text = table.within(width);
+            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+            assert!(text.contains("amplif") && text.contains("45.6 kpps"), "{width}:\n{text}");
+        }
+        assert!(table.within(60).contains("drop udp") && table.within(60).contains('…'));
+        assert!(!table.within(40).contains("drop udp"), "{}", table.within(40));
+        assert!(table.within(5).contains("amplif"), "one column is left");
     }
 }

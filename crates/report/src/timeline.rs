@@ -4,6 +4,8 @@
 //! Rule: time is in seconds from the start, and a sample belongs to the phase in which it lies,
 //! its end excluded. Not here: measuring, and judging the result.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::number::human;
@@ -25,6 +27,8 @@ pub struct Timeline {
     /// Line below the heading.
     pub subtitle: String,
     phases: Vec<Phase>,
+    /// Rates that were measured over whole phases, by the number of the phase.
+    measured: BTreeMap<usize, Means>,
     samples: Vec<Sample>,
 }
 
@@ -41,12 +45,15 @@ pub struct Sample {
     pub dropped_pps: f64,
 }
 
-/// Means over the samples of one phase.
+/// Rates over one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Means {
-    tps: f64,
-    offered_pps: f64,
-    dropped_pps: f64,
+pub struct Means {
+    /// Transactions a second.
+    pub tps: f64,
+    /// Packets per second that were sent.
+    pub offered_pps: f64,
+    /// Packets per second that were dropped.
+    pub dropped_pps: f64,
 }
 
 impl Timeline {
@@ -58,6 +65,15 @@ impl Timeline {
     /// A phase from `start` to `end`, in seconds.
     pub fn phase(&mut self, name: &str, start: f64, end: f64, tone: Tone) -> &mut Timeline {
         self.phases.push(Phase { name: name.into(), start, end, tone });
+        self
+    }
+
+    /// Sets the rates of the last phase, which were measured over its whole time. Without them, the
+    /// means of its samples are shown, whose times may differ.
+    pub fn means_of_phase(&mut self, means: Means) -> &mut Timeline {
+        if let Some(last) = self.phases.len().checked_sub(1) {
+            self.measured.insert(last, means);
+        }
         self
     }
 
@@ -89,7 +105,11 @@ impl Timeline {
     }
 
     /// `None` for a phase without samples.
-    fn means(&self, phase: &Phase) -> Option<Means> {
+    fn means(&self, number: usize) -> Option<Means> {
+        if let Some(measured) = self.measured.get(&number) {
+            return Some(*measured);
+        }
+        let phase = &self.phases[number];
         let count = self.within(phase).count();
         let mean =
             |field: fn(&Sample) -> f64| self.within(phase).map(field).sum::<f64>() / count as f64;
@@ -112,7 +132,7 @@ impl Timeline {
     /// The mean of the transactions, for each phase that has one.
     fn rates(&self) -> Vec<String> {
         let rate = |phase| self.means(phase).map(|means| human(means.tps, "/s"));
-        self.phases.iter().map(|phase| rate(phase).unwrap_or_default()).collect()
+        (0..self.phases.len()).map(|phase| rate(phase).unwrap_or_default()).collect()
     }
 
     /// How much of the attack was dropped, for each phase that had one.
@@ -121,7 +141,7 @@ impl Timeline {
             let means = self.means(phase).filter(|means| means.offered_pps > 0.0)?;
             Some(percent(means.dropped_pps, means.offered_pps))
         };
-        self.phases.iter().map(|phase| share(phase).unwrap_or_default()).collect()
+        (0..self.phases.len()).map(|phase| share(phase).unwrap_or_default()).collect()
     }
 }
 
@@ -156,9 +176,17 @@ mod tests {
     #[test]
     fn a_sample_counts_in_the_phase_in_which_it_lies() {
         let attack = attack();
-        let means: Vec<_> = attack.phases.iter().map(|phase| attack.means(phase)).collect();
+        let means: Vec<_> = (0..2).map(|phase| attack.means(phase)).collect();
         assert_eq!(means[0].unwrap().tps, 1500.0);
         assert_eq!(means[1].unwrap().tps, 750.0);
+    }
+
+    #[test]
+    fn rates_over_a_whole_phase_replace_means_of_samples() {
+        let mut attack = attack();
+        attack.means_of_phase(Means { tps: 760.0, offered_pps: 2e6, dropped_pps: 1e6 });
+        assert_eq!(attack.rates(), ["1.50 k/s", "760 /s"]);
+        assert_eq!(attack.shares(), ["", "50.0 %"]);
     }
 
     #[test]

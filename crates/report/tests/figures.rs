@@ -66,7 +66,7 @@ fn bars_look_as_they_did() {
         .bound("limit", stats(12e6, 12e6, 12e6));
     let figure = bars.to_svg();
     check(&figure);
-    assert_eq!(widths(&figure, "s0 bar")[0], 2.0 * widths(&figure, "s5 reference")[0]);
+    assert_eq!(widths(&figure, "s0 bar")[0], 2.0 * widths(&figure, "s8 reference")[0]);
     insta::assert_snapshot!("bars", marks(&figure));
 }
 

@@ -18,9 +18,22 @@
 //! assert_eq!(spec.programs[0].insns.len(), 2);
 //! # Ok::<(), spec::asm::Error>(())
 //! ```
+//!
+//! # Features
+//!
+//! None. The crate uses no operating system.
+//!
+//! # Guide
+//!
+//! [`Spec::parse`] reads objects of clang, of any age: `struct bpf_map_def` and maps in BTF, CO-RE,
+//! globals, kconfig, ksym and kfunc externs. [`asm`] assembles programs, [`disasm`] prints them in
+//! the kernel's notation, [`compose`] makes one program of several. A runtime implements
+//! [`Runtime`] and [`Map`]: `xway-kernel` and `xway-vm` do. `examples/01-read-object.rs` and
+//! `examples/02-assemble.rs` show both beginnings.
 #![forbid(unsafe_code)]
 
 pub mod asm;
+pub mod back_edges;
 pub mod btf;
 mod btf_kind;
 pub mod co_re;

@@ -95,3 +95,22 @@ impl Map for MemoryMap {
         Ok(self.entries.borrow().keys().cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_meets_the_expectation_and_the_bounds_of_a_kernel_map() {
+        let map = MemoryMap::new(1, 1, 2);
+        let update = |key, expect| map.update(&[key], &[0], expect);
+        assert!(matches!(update(1, Expect::Present), Err(Refused::Expectation)));
+        update(1, Expect::Absent).unwrap();
+        assert!(matches!(update(1, Expect::Absent), Err(Refused::Expectation)));
+        update(1, Expect::Present).unwrap();
+        update(2, Expect::Any).unwrap();
+        assert!(matches!(update(3, Expect::Any), Err(Refused::Full)));
+        assert!(matches!(map.update(&[1, 1], &[0], Expect::Any), Err(Refused::Size)));
+        assert_eq!((map.len(), map.writes.get()), (2, 3));
+    }
+}

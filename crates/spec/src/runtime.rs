@@ -105,6 +105,16 @@ pub trait Map {
     /// Deletes an element; `false` if the key was absent.
     fn delete(&self, key: &[u8]) -> Result<bool, Self::Error>;
 
+    /// Reads all values of an array, in the order of their indices. A runtime that reads several
+    /// elements together does so.
+    fn array(&self) -> Result<Vec<Vec<u8>>, Self::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = self.lookup(&(values.len() as u32).to_ne_bytes())? {
+            values.push(value);
+        }
+        Ok(values)
+    }
+
     /// Reads all keys in unspecified order. Elements that are added or deleted meanwhile may be
     /// included or missing.
     fn keys(&self) -> Result<Vec<Vec<u8>>, Self::Error>;

@@ -82,6 +82,26 @@ pub(crate) fn keep(bits: u64) -> Result<()> {
     set(Caps::effective().unwrap_or(Caps(0)), bits)
 }
 
+/// Leaves only these capabilities in the bounding set, so that they are the most that the thread
+/// can have again. A process that may not change the set has no others to gain.
+pub(crate) fn limit(bits: u64) -> Result<()> {
+    for cap in 0..u64::BITS {
+        if bits & 1 << cap != 0 {
+            continue;
+        }
+        // SAFETY: takes numbers only.
+        let answer = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, cap, 0, 0, 0) };
+        match Error::last("prctl(PR_CAPBSET_DROP)", cap.to_string()) {
+            _ if answer == 0 => {}
+            // Unknown capabilities end the list.
+            error if error.is(libc::EINVAL) => break,
+            error if error.is(libc::EPERM) => break,
+            error => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Has the calling thread keep, of the capabilities that it had, those with a bit here.
 pub(crate) fn set(had: Caps, bits: u64) -> Result<()> {
     let kept = bits & had.0;

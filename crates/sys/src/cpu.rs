@@ -1,13 +1,19 @@
 //! Processors: how many there may be, which are on, and where this thread may run.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use crate::{Error, Result};
 
 /// Number of CPUs for which per-CPU values have space; at least 1. Their numbers may have gaps, the
-/// values have none.
+/// values have none. It does not change while the system runs, and is read once.
 pub fn possible() -> Result<usize> {
-    Ok(list("/sys/devices/system/cpu/possible")?.len().max(1))
+    static POSSIBLE: OnceLock<usize> = OnceLock::new();
+    if let Some(known) = POSSIBLE.get() {
+        return Ok(*known);
+    }
+    let read = list("/sys/devices/system/cpu/possible")?.len().max(1);
+    Ok(*POSSIBLE.get_or_init(|| read))
 }
 
 /// Processors that run now, in order.

@@ -28,12 +28,14 @@ pub mod mmap;
 pub mod mount;
 pub mod net;
 pub mod netns;
+pub mod notify;
 pub mod pcap;
 pub mod poll;
 pub mod priority;
 pub mod proc;
 pub mod process;
 pub mod signal;
+pub mod stdio;
 pub mod thread;
 pub mod timer;
 

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use crate::{Error, Result, poll};
 
+/// The signal that asks a service to read its configuration again, SIGHUP.
+pub const RELOAD: i32 = libc::SIGHUP;
+
 /// Holds back SIGINT, SIGTERM and SIGHUP in the calling thread and in every thread that it starts
 /// from now on; dropped, the old mask returns. Make it in `main`, before any thread.
 #[derive(Debug)]

@@ -63,16 +63,32 @@ fn install() -> Result<()> {
 /// Runs `work` in a thread of its own, in a network namespace without a name that holds nothing
 /// but a loopback interface and ends with the thread. Needs `CAP_SYS_ADMIN`.
 pub fn in_private_network<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
-    let visit = || {
+    run_alone("private-network", || {
         // SAFETY: only changes the namespace of this thread, which ends below.
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
             return Err(Error::last("unshare(CLONE_NEWNET)", ""));
         }
         Ok(work())
-    };
+    })
+}
+
+/// Runs `work` in a thread of its own and waits for it. What it changes of its thread (a
+/// namespace, the scheduler) ends with it. A panic of `work` is resumed in the caller.
+pub fn run_alone<T: Send>(
+    name: &'static str,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    let mut result = None;
+    start_and_join(name, Box::new(|| result = Some(work())))?;
+    result.expect("work that did not panic has stored its result")
+}
+
+/// Not generic, so that a thread's start is compiled once instead of for every closure.
+fn start_and_join(name: &'static str, work: Box<dyn FnOnce() + Send + '_>) -> Result<()> {
     std::thread::scope(|scope| {
-        let visitor = spawn_scoped(scope, "private-network", visit)?;
-        visitor.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let worker = spawn_scoped(scope, name, work)?;
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(())
     })
 }
 

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-/// Buckets of one histogram: an array of as many 64-bit counts.
+/// Number of buckets of one histogram: an array of 64-bit counts.
 pub const BUCKETS: usize = ((32 - SUB_BITS as usize) + 1) << SUB_BITS;
 
 /// Bits of precision of a bucket after the leading one.
@@ -62,7 +62,7 @@ impl From<Histogram> for Quantiles {
     }
 }
 
-/// In a line: most of 1728 buckets are empty.
+/// On one line: most of the 1728 buckets are empty.
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();

@@ -100,9 +100,9 @@ fn interesting(worker: &Worker) -> Vec<u64> {
     values.extend([start - 4, start, start + 14, end - 1, end, end + 1].map(|at| packet.at(at)));
     values.push(RegionId(packet.0 + 1).at(start));
     for map in &worker.processor.maps {
-        values.push(RegionId::MAPS.at(map.facts().number.into()));
+        values.push(RegionId::MAPS.at(map.attributes().number.into()));
         if let Some((_, layout)) = map.values() {
-            let region = RegionId::values_of(map.facts().number);
+            let region = RegionId::values_of(map.attributes().number);
             for element in [0, 1, layout.elements - 1, layout.elements] {
                 let at = layout.offset_of(element);
                 values.extend(

@@ -50,7 +50,7 @@ impl Runtime for VmRuntime {
 
     fn map(&self, name: &str) -> Option<&Map> {
         let maps = &self.loaded.as_ref()?.maps;
-        maps.iter().find(|map| map.facts().name == name).map(|map| &**map)
+        maps.iter().find(|map| map.attributes().name == name).map(|map| &**map)
     }
 
     fn run(&mut self, program: &str, input: &Input) -> Result<Outcome> {

@@ -33,7 +33,7 @@ fn load(names: Option<&[&str]>) -> Result<Machine, vm::Error> {
 fn maps_that_no_chosen_program_uses_need_not_be_created() {
     let machine = load(Some(&["plain"])).unwrap();
     let array = machine.map("array").unwrap();
-    assert_eq!(array.facts().number, 1, "numbers are places in the object");
+    assert_eq!(array.attributes().number, 1, "numbers are places in the object");
     let error = machine.map("arena").unwrap_err().to_string();
     assert!(error.contains("no loaded program uses it, and"), "{error}");
     for names in [None, Some(&["special"][..]), Some(&["plain", "special"])] {
@@ -56,6 +56,6 @@ fn numbers_of_entries_are_those_of_the_kernel_loader() {
         let spec = Spec { maps: vec![map("m", kind, shape)], ..Spec::default() };
         let machine = Machine::load(&spec, &Options { cpus: 3, ..Options::default() }).unwrap();
         let map = machine.map("m").unwrap();
-        assert_eq!(map.facts().max_entries, expected, "{:?} {shape:?}", kind.name());
+        assert_eq!(map.attributes().max_entries, expected, "{:?} {shape:?}", kind.name());
     }
 }

@@ -42,7 +42,7 @@ fn fault(machine: &Machine) -> String {
     for name in ["devices", "processors", "sockets"] {
         let map = map(machine, name);
         let value = [&1_u32.to_ne_bytes()[..], &[0; 4]].concat();
-        map.write(&[0; 4], &value[..map.facts().value_size as usize], 0).unwrap();
+        map.write(&[0; 4], &value[..map.attributes().value_size as usize], 0).unwrap();
     }
     let mut worker = machine.worker(0);
     worker.put(&Input { packet: vec![0; 60], ..Input::default() }).unwrap();

@@ -188,7 +188,7 @@ fn maps_made_later_go_into_maps_of_maps() {
     let outer = machine.map("maps").unwrap();
     let like = machine.create_map(&def("later", MapKind::ARRAY, 4)).unwrap();
     let other = machine.create_map(&def("other", MapKind::ARRAY, 8)).unwrap();
-    let put = |map: &vm::Map| outer.write(&[1; 4], &bytes(&[map.facts().number + 1]), ANY);
+    let put = |map: &vm::Map| outer.write(&[1; 4], &bytes(&[map.attributes().number + 1]), ANY);
     assert_eq!(put(&like), Ok(()));
     assert_eq!(put(&other), Err(Errno::EINVAL));
     assert_eq!(outer.read(&[1; 4]), Ok(bytes(&[MAPS.len() as u32 + 1])));

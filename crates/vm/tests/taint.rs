@@ -114,6 +114,23 @@ fn a_branch_on_a_marked_value_marks_what_either_way_may_change() {
 }
 
 #[test]
+fn a_branch_reads_a_source_register_only_if_it_compares_with_one() {
+    // R0 is the source in both; an immediate of 0 is a comparison with null.
+    for (by_register, causes) in [(true, &["random"][..]), (false, &[][..])] {
+        let taint = watched("compared", |a| {
+            let other = a.label();
+            a.call(Helper::GET_PRANDOM_U32).mov(R6, 5);
+            match by_register {
+                true => a.jump_if(R6, Cond::Eq, R0, other),
+                false => a.jump_if(R6, Cond::Eq, 5, other),
+            };
+            a.verdict(Verdict::Drop).bind(other).verdict(Verdict::Pass);
+        });
+        assert_eq!(taint.lock().unwrap().verdict().causes(), causes);
+    }
+}
+
+#[test]
 fn a_marked_key_marks_the_whole_map() {
     let taint = watched("key", |a| {
         a.call(Helper::GET_PRANDOM_U32).store32(R10.at(-4), R0).store64(R10.at(-16), 1);

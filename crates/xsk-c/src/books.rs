@@ -1,11 +1,12 @@
-//! Which frames of a memory C holds.
+//! `Books`: the frames of a umem that the C program owns.
 //!
-//! Rule: a frame that goes out is kept here under its chunk's number, and C gets a token: that
-//! number and the chunk's generation. To come back it is taken out by one atomic step that fails
-//! for a token that was used before. So a frame that C sends or frees twice is an error, not two
-//! owners of one chunk. Nothing allocates; one chunk is one slot.
+//! Rule: a frame that is passed to C is kept here under its chunk's number, and C gets a token:
+//! that number and the chunk's generation. An atomic operation takes the frame out again, and fails
+//! for a token that was used before. A frame that C sends or frees twice is therefore an error, and
+//! a chunk never has two owners. Nothing allocates; each chunk has one slot.
 //!
-//! Frames that C forgets are freed with the books, when the last handle of the memory closes.
+//! Frames that C never releases are freed with the books, when the last handle of the umem is
+//! closed.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -16,20 +17,20 @@ use xsk::{Frame, Umem};
 
 use crate::error::{Code, Error, Result};
 
-/// The frames of one memory.
+/// The frames of one umem that C owns.
 pub struct Books {
-    /// Tells memories apart; a mistake that it misses is found by the generation.
+    /// Identifies the umem. Wraps around; the generation detects the mistakes that it misses.
     id: u32,
     slots: Box<[Slot]>,
 }
 
 struct Slot {
-    /// Odd while a frame is there; changes whenever one comes or goes.
+    /// An odd number while the slot holds a frame; incremented whenever a frame is stored or taken.
     generation: AtomicU32,
     frame: UnsafeCell<Option<Frame>>,
 }
 
-/// What C holds.
+/// The token that C holds for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub memory: u32,
@@ -37,7 +38,7 @@ pub struct Token {
     pub generation: u32,
 }
 
-// SAFETY: a slot's cell is touched by whoever changed its generation alone, see `put` and `take`.
+// SAFETY: only the thread that changed a slot's generation accesses its cell, see `put` and `take`.
 unsafe impl Sync for Books {}
 
 impl Books {
@@ -48,25 +49,25 @@ impl Books {
         Arc::new(Self { id: NEXT.fetch_add(1, Ordering::Relaxed), slots })
     }
 
-    /// The frame is C's from now on.
+    /// Stores a frame that C owns from now on.
     #[inline]
     pub fn put(&self, frame: Frame) -> Token {
         let chunk = frame.number();
         let slot = &self.slots[chunk as usize];
         let generation = slot.generation.load(Ordering::Relaxed).wrapping_add(1);
-        assert!(generation & 1 == 1, "chunk {chunk} has one frame, and C does not have it");
+        assert!(generation & 1 == 1, "chunk {chunk} has one frame, and C does not own it");
         self.store(slot, frame, generation);
         Token { memory: self.id, chunk, generation }
     }
 
-    /// As [`Books::put`] for a frame that was just taken: its token stays good.
+    /// Stores a frame that was just taken, as [`Books::put`] does; its token remains valid.
     #[inline]
     pub fn put_back(&self, frame: Frame, token: Token) {
-        assert!(frame.number() == token.chunk, "it is the frame that was taken");
+        assert!(frame.number() == token.chunk, "the token belongs to the frame that was taken");
         self.store(&self.slots[token.chunk as usize], frame, token.generation);
     }
 
-    /// The frame is ours again.
+    /// Takes a frame from C; its token becomes invalid.
     #[inline]
     pub fn take(&self, token: Token) -> Result<Frame> {
         if token.memory != self.id {
@@ -81,16 +82,17 @@ impl Books {
         slot.generation
             .compare_exchange(token.generation, gone, step.0, step.1)
             .map_err(|_| self.refusal(token))?;
-        // SAFETY: the odd generation said that a frame is there, and this thread alone made it
-        // even. No `put` comes meanwhile, for it needs the chunk's only frame, which is in here.
+        // SAFETY: the slot held a frame, since its generation was an odd number, which only this
+        // thread changed to an even one. No `put` can run meanwhile, because it needs the chunk's
+        // only frame, which is still in the slot.
         let frame = unsafe { &mut *slot.frame.get() }.take();
-        Ok(frame.expect("an odd generation has a frame"))
+        Ok(frame.expect("the slot holds a frame"))
     }
 
     #[inline]
     fn store(&self, slot: &Slot, frame: Frame, generation: u32) {
-        // SAFETY: the generation is even, so no `take` succeeds; and no other `put` comes, since
-        // this frame is the only one of its chunk.
+        // SAFETY: the generation is even, so no `take` succeeds; no other `put` runs, since this
+        // frame is the only one of its chunk.
         unsafe { *slot.frame.get() = Some(frame) };
         slot.generation.store(generation, Ordering::Release);
     }
@@ -99,8 +101,8 @@ impl Books {
     fn refusal(&self, token: Token) -> Error {
         let text = match token {
             Token { memory: 0, .. } => "the frame is empty: it was sent or released",
-            Token { memory, .. } if memory != self.id => "the frame is of other memory",
-            _ => "the frame was sent or released before",
+            Token { memory, .. } if memory != self.id => "the frame belongs to another umem",
+            _ => "the frame was already sent or released",
         };
         Error::new(Code::Handle, text)
     }
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_frames_come_home_with_the_books() {
+    fn forgotten_frames_are_freed_with_the_books() {
         let (umem, books) = memory();
         books.put(umem.alloc().unwrap());
         assert!(!umem.audit().is_all_free());

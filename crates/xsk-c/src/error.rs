@@ -1,8 +1,8 @@
-//! How calls fail: a negative number, a sentence for people, and no panic.
+//! Failures of calls: a negative number, a message, and no panic.
 //!
-//! Rule: every function that C can call runs its work in [`call`]. The sentence of the last failure
-//! is kept for each thread. Failures that are part of a busy day (no room, nothing there) have
-//! constant sentences, so that they cost no memory.
+//! Rule: every function that C can call does its work in [`call`]. The message of the last failure
+//! is kept per thread. Failures that are normal under load (no free frame, full ring) have constant
+//! messages, so that they do not allocate.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,30 +15,30 @@ use xsk::SendError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What functions answer when they fail. `xway_xsk_error()` says more.
+/// Negative results of functions. xway_xsk_error() returns the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum Code {
-    /// A NULL, a length or a value that no call takes: the program's fault.
+    /// A NULL pointer, or a length or value that is out of range: a mistake of the program.
     Argument = -1,
-    /// Closed already, or no handle of this kind, or a frame that was given away: the program's
-    /// fault.
+    /// A handle that is closed or of another kind, or a frame that the program does not own: a
+    /// mistake of the program.
     Handle = -2,
-    /// Another thread is in a call with this handle: the program's fault.
+    /// Another thread is in a call with this handle: a mistake of the program.
     InUse = -3,
-    /// Options that do not fit together.
+    /// Options that contradict each other.
     Config = -4,
-    /// The interface or its driver cannot do this.
+    /// The interface or its driver does not support this.
     Interface = -5,
-    /// A right is missing: run as root, or with the capabilities that the text names.
+    /// A permission is missing: run as root, or with the capabilities in the message.
     Permission = -6,
-    /// The interface has another program, or the queue another socket.
+    /// The interface has another XDP program, or the queue another socket.
     Taken = -7,
-    /// The kernel refused a call; see `xway_xsk_errno()`.
+    /// A system call failed; see xway_xsk_errno().
     System = -8,
-    /// No free frame, or no room in the tx ring: wait until packets are sent.
+    /// No free frame, or no space in the tx ring: wait until packets are sent.
     Full = -9,
-    /// The packet is longer than a frame, or than the interface takes.
+    /// The packet is longer than a frame, or than the MTU of the interface.
     TooLong = -10,
     /// A defect of the library. The handle of the call can only be closed.
     Defect = -11,
@@ -64,10 +64,10 @@ impl Error {
         Self { errno: errno.unwrap_or(0), ..self }
     }
 
-    /// Becomes the last failure of this thread.
+    /// Stores this as the last failure of this thread; returns its code.
     pub fn keep(self) -> c_int {
         let code = self.code as c_int;
-        // No thread-local storage any more: the thread ends, and nobody will ask.
+        // Without thread-local storage the thread is ending, and will not read the failure.
         let _ = LAST.try_with(|last| *last.borrow_mut() = Last::from(self));
         code
     }
@@ -114,8 +114,8 @@ impl From<SendError> for Error {
     }
 }
 
-/// For work on several things that failed after the first `count` of them: what was done counts,
-/// and the failure is kept for whoever asks why it was not all.
+/// The result of a call for several objects that failed after the first `count`: their number, if
+/// any succeeded. The failure is kept, so that the program can read why not all did.
 pub fn partly(count: c_int, error: Error) -> Result<c_int> {
     if count == 0 {
         return Err(error);
@@ -132,7 +132,7 @@ fn code_of(errno: i32) -> Code {
     }
 }
 
-/// Does what a function of the header does; neither its failure nor its panic leaves.
+/// Executes a function of the header; neither errors nor panics leave it.
 pub fn call(act: impl FnOnce() -> Result<c_int>) -> c_int {
     static QUIET: Once = Once::new();
     QUIET.call_once(keep_panics);
@@ -146,7 +146,7 @@ pub fn call(act: impl FnOnce() -> Result<c_int>) -> c_int {
     }
 }
 
-/// A panic inside of a call is a text for `xway_xsk_error`, not for the terminal of a program.
+/// The message of a panic inside a call is returned by `xway_xsk_error`, not printed to stderr.
 fn keep_panics() {
     let otherwise = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -158,7 +158,7 @@ fn keep_panics() {
     }));
 }
 
-/// The last failure, ready for C.
+/// The last failure, in the form that C reads.
 struct Last {
     errno: i32,
     text: Cow<'static, CStr>,
@@ -184,21 +184,21 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What went wrong in this thread's last call that failed, and what to do about it: one line of
-/// text, empty when none failed. It stays until the next call of the library in this thread.
+/// Return the reason of this thread's last failed call, and the remedy: one line of text, empty if
+/// no call failed. It is valid until the next call of the library in this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().text.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The `errno` with which the kernel caused this thread's last failure; 0 when it was not the
-/// kernel.
+/// Return the `errno` of the system call that caused this thread's last failure; 0 if no system
+/// call did.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_errno() -> c_int {
     LAST.try_with(|last| last.borrow().errno).unwrap_or(0)
 }
 
-/// What a code means in general. Never NULL; the text is constant.
+/// Return the general meaning of a code. Never NULL; the text is constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_strerror(code: c_int) -> *const c_char {
     let text = match code {
@@ -206,15 +206,15 @@ pub extern "C" fn xway_xsk_strerror(code: c_int) -> *const c_char {
         -1 => c"an argument is NULL or out of range",
         -2 => c"the handle or frame is closed, or of another kind",
         -3 => c"another thread is using the handle",
-        -4 => c"the options do not fit together",
-        -5 => c"the interface or its driver cannot do this",
-        -6 => c"a right is missing",
+        -4 => c"the options contradict each other",
+        -5 => c"the interface or its driver does not support this",
+        -6 => c"a permission is missing",
         -7 => c"another program or socket has the interface or queue",
-        -8 => c"the kernel refused a call",
-        -9 => c"no free frame, or no room in the tx ring",
+        -8 => c"a system call failed",
+        -9 => c"no free frame, or no space in the tx ring",
         -10 => c"the packet is longer than a frame or the MTU",
         -11 => c"a defect of the library",
-        _ => c"no code of this library",
+        _ => c"unknown code",
     };
     text.as_ptr()
 }
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     fn last() -> String {
-        // SAFETY: never NULL, ends with a zero, stays until the next failure.
+        // SAFETY: never NULL, ends with a zero, valid until the next failure.
         unsafe { CStr::from_ptr(xway_xsk_error()) }.to_string_lossy().into_owned()
     }
 
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_refusals_are_sorted_by_who_must_act() {
+    fn failed_system_calls_are_sorted_by_who_must_act() {
         for (errno, code) in [(1, Code::Permission), (16, Code::Taken), (19, Code::System)] {
             assert_eq!(call(|| Err(sys::Error::new("bind", "x", errno).into())), code as c_int);
             assert_eq!(xway_xsk_errno(), errno);

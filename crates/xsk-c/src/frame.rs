@@ -1,7 +1,7 @@
-//! `struct xway_xsk_frame`: a frame that C owns, as it sees it.
+//! `struct xway_xsk_frame`: a frame that the C program owns.
 //!
-//! Rule: what C may change (where data starts, how long it is) is believed only as far as it stays
-//! inside of the frame; what it must not change is a token that is looked up.
+//! Rule: the fields that C may change (start and length of the data) are accepted only within the
+//! bounds of the frame; those that it must not change are a token that is looked up.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -13,38 +13,37 @@ use crate::books::{Books, Token};
 use crate::border::Plain;
 use crate::error::{Error, Result, partly};
 
-/// Bytes of the program's own, or part of a packet.
+/// Bytes of the program's own memory, or a part of a packet.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
     pub data: *mut c_void,
-    /// Bytes that are there; where something is to be received: that fit, and then how long the
-    /// packet is, which may be more.
+    /// Length of the data. On receive: the size of the buffer before the call, the length of the
+    /// packet after it, which may be larger.
     pub len: usize,
 }
 
-/// A frame that the program owns: a packet in memory that is shared with the kernel, or an empty
-/// one to be written. It is owned until it is submitted or released; then `data` is NULL. A copy
-/// of this struct is not another frame: of two, the one that is used second is an error.
+/// A frame that the program owns: a packet in a umem, or a free frame to be filled. The program
+/// owns it until it is submitted or released; `data` is NULL afterwards. A copy of this struct is
+/// not another frame: using the second one of two copies is an error.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct CFrame {
-    /// Where data starts. May be moved inside of the frame to take bytes off the front, or to
-    /// add some there.
+    /// Start of the data. May be moved within the frame to remove a header or to prepend one.
     pub data: *mut u8,
-    /// Bytes of data; of the first part when there are more.
+    /// Length of the data; of the first part, if there are more.
     pub len: u32,
-    /// Bytes that fit, counted from `data`.
+    /// Bytes available from `data` to the end of the frame.
     pub capacity: u32,
-    /// Parts of a long packet behind this first one; see xway_xsk_umem_parts().
+    /// Number of further parts of a long packet; see xway_xsk_umem_parts().
     pub more: u32,
-    /// Who it is: not to be changed.
+    /// Identifies the frame; must not be changed.
     pub token: [u32; 3],
 }
 
-// SAFETY: of integers and a raw pointer.
+// SAFETY: consists of an integer and a raw pointer.
 unsafe impl Plain for Packet {}
-// SAFETY: of integers and a raw pointer.
+// SAFETY: consists of integers and a raw pointer.
 unsafe impl Plain for CFrame {}
 
 impl CFrame {
@@ -68,27 +67,27 @@ impl CFrame {
         Token { memory, chunk, generation }
     }
 
-    /// What C did to start and length.
+    /// Applies the start and length that C set.
     #[inline]
     fn apply(&self, frame: &mut Frame) -> Result<()> {
         let (before, len) = (frame.len(), self.len as usize);
         let by = self.data.addr().wrapping_sub(frame.as_ptr().addr()) as isize;
         let (headroom, capacity) = (frame.headroom() as isize, frame.capacity() as isize);
         if !(-headroom..=capacity).contains(&by) {
-            return Err(Error::argument("the data of a frame starts outside of it"));
+            return Err(Error::argument("`data` points outside of the frame"));
         }
         if len as isize > capacity - by {
             return Err(Error::argument(format!(
-                "a frame of {len} bytes: from where its data starts, it has room for {}",
+                "invalid length {len}: from `data`, the frame has space for {} bytes",
                 capacity - by
             )));
         }
         if by != 0 {
             let fits = frame.resize(before.max(by.max(0) as usize));
-            assert!(fits, "it was checked that data starts inside");
+            assert!(fits, "the start of the data is inside the frame");
             if !frame.move_head(by) {
                 frame.resize(before);
-                let text = "the data of a frame stays where it is once something is asked for it";
+                let text = "`data` cannot be moved after a request for the frame";
                 return Err(Error::argument(text));
             }
         }
@@ -98,7 +97,7 @@ impl CFrame {
     }
 }
 
-/// Gives frames to C, one for each place as long as there are any; tells how many.
+/// Passes frames to C until the places or the frames are used up; returns their number.
 #[inline]
 pub fn hand_out(
     books: &Books,
@@ -114,7 +113,7 @@ pub fn hand_out(
     count
 }
 
-/// Takes C's frames as they are; the first that is none ends it. Tells how many.
+/// Takes frames from C unchanged, until the first that C does not own. Returns their number.
 #[inline]
 pub fn take_back(
     books: &Books,
@@ -127,7 +126,8 @@ pub fn take_back(
     })
 }
 
-/// Takes C's frames with what it did to them. What `send` does not take stays C's, and ends it.
+/// Takes frames from C with its changes. The first frame that `send` rejects remains with C and
+/// ends the call.
 #[inline]
 pub fn submit(
     books: &Books,
@@ -147,7 +147,7 @@ pub fn submit(
     })
 }
 
-/// Works on one frame of C's, with what C did to it; it stays C's.
+/// Edits a frame that remains with C, after applying C's changes.
 pub fn edit<T>(
     books: &Books,
     seen: &CFrame,
@@ -159,7 +159,7 @@ pub fn edit<T>(
     done
 }
 
-/// `tail` becomes the end of `head`.
+/// Appends `tail` to the packet `head`.
 pub fn append(books: &Books, head: &mut CFrame, tail: &mut CFrame) -> Result<()> {
     let mut first = books.take(head.token())?;
     let mut last = match books.take(tail.token()) {
@@ -186,7 +186,7 @@ pub fn append(books: &Books, head: &mut CFrame, tail: &mut CFrame) -> Result<()>
     Ok(())
 }
 
-/// Shows the parts of a packet; tells how many it has, which may be more than there are places.
+/// Writes the parts of a packet to `places`; returns their number, which may exceed the places.
 pub fn parts(books: &Books, frame: &CFrame, places: &mut [MaybeUninit<Packet>]) -> Result<c_int> {
     let packet = books.take(frame.token())?;
     let mut places = places.iter_mut();
@@ -205,7 +205,7 @@ fn too_many_parts() -> Error {
     Error::argument(format!("a packet has at most {} parts", xsk::limits::FRAGMENTS))
 }
 
-/// Does something with each frame, which is empty then; the first failure ends it.
+/// Processes each frame, which is empty afterwards, until the first failure.
 #[inline]
 fn each(frames: &mut [CFrame], mut act: impl FnMut(&CFrame) -> Result<()>) -> Result<c_int> {
     let mut count = 0;

@@ -1,24 +1,26 @@
-//! Handles: what C holds instead of addresses.
+//! Handles: the numbers that C holds instead of addresses.
 //!
-//! Rule: a handle is made of a slot's number, the slot's generation and the kind's tag. It is
-//! looked up, so one that was closed, was never opened or is of another kind is an error, whatever
-//! its bits. No work is done under a lock that others wait for. Slots are used again, never freed.
+//! Rule: a handle consists of a slot's number, the slot's generation and the tag of its kind. It is
+//! looked up, so that a handle that was closed, was never opened or is of another kind is an error,
+//! whatever its bits are. No work is done while holding a lock that other threads wait for. Slots
+//! are reused, never freed.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use crate::error::{Code, Error, Result};
 
-/// What a kind of handle stands for. The type itself is never made: C has pointers to it.
+/// A kind of handles, and the value that each stands for. The type itself is never constructed: C
+/// has pointers to it.
 pub trait Kind: Sized + 'static {
     type Value: Send + 'static;
-    /// Odd, so that no address of anything with an alignment is a handle.
+    /// An odd number, so that a handle never equals the address of an aligned object.
     const TAG: u8;
-    /// As C calls it.
+    /// The name of the type in C.
     const NAME: &'static str;
     fn table() -> &'static Table<Self::Value>;
 }
 
-/// All open handles of a kind.
+/// All open handles of one kind.
 #[derive(Debug)]
 pub struct Table<T> {
     /// Block `n` has `FIRST << n` slots.
@@ -41,7 +43,7 @@ struct Entry<T> {
     value: Option<T>,
 }
 
-/// A handle for `value`.
+/// Opens a handle for `value`.
 pub fn open<K: Kind>(value: K::Value) -> Result<*mut K> {
     let table = K::table();
     let index = table.free_slot()?;
@@ -51,7 +53,7 @@ pub fn open<K: Kind>(value: K::Value) -> Result<*mut K> {
     Ok(std::ptr::without_provenance_mut(bits))
 }
 
-/// Works with what a handle stands for; fails if another thread does.
+/// Works with the value of a handle; fails if another thread is doing so.
 pub fn with<K: Kind, R>(handle: *mut K, act: impl FnOnce(&mut K::Value) -> Result<R>) -> Result<R> {
     let (slot, generation) = find(handle)?;
     let mut entry = match slot.try_lock() {
@@ -65,7 +67,7 @@ pub fn with<K: Kind, R>(handle: *mut K, act: impl FnOnce(&mut K::Value) -> Resul
     act(value_of::<K>(&mut entry, generation)?)
 }
 
-/// Another handle's share in what several threads may use at once.
+/// Clones the value of a handle, for values that several threads may use at the same time.
 pub fn share<K: Kind>(handle: *mut K) -> Result<K::Value>
 where
     K::Value: Clone,
@@ -75,7 +77,7 @@ where
     Ok(value_of::<K>(&mut entry, generation)?.clone())
 }
 
-/// The handle stands for nothing from now on.
+/// Closes a handle.
 pub fn close<K: Kind>(handle: *mut K) -> Result<()> {
     let (slot, generation) = find(handle)?;
     let mut entry: MutexGuard<'_, Entry<K::Value>> = match slot.try_lock() {
@@ -98,7 +100,7 @@ fn find<K: Kind>(handle: *mut K) -> Result<(&'static Slot<K::Value>, u32)> {
         return Err(Error::argument(format!("{} is NULL", K::NAME)));
     }
     if handle.addr() as u8 != K::TAG {
-        return Err(Error::new(Code::Handle, format!("this is no {}", K::NAME)));
+        return Err(Error::new(Code::Handle, format!("the handle is not a {}", K::NAME)));
     }
     let slot = K::table().slot(index_of(handle)).ok_or_else(closed::<K>)?;
     Ok((slot, (handle.addr() >> 32) as u32))
@@ -136,7 +138,7 @@ impl<T> Table<T> {
         }
         let slot = free.next;
         if slot >= SLOTS - FIRST {
-            return Err(Error::argument("too many handles are open: close some"));
+            return Err(Error::argument("too many open handles: close some"));
         }
         free.next += 1;
         Ok(slot)
@@ -161,13 +163,13 @@ impl<T> Table<T> {
     }
 }
 
-/// Block and place in it.
+/// The block of a slot, and its index in that block.
 fn place(index: u32) -> (usize, usize) {
     let block = (index / FIRST + 1).ilog2();
     (block as usize, (index - FIRST * ((1 << block) - 1)) as usize)
 }
 
-/// Slots of the first block.
+/// Number of slots of the first block.
 const FIRST: u32 = 64;
 const SLOTS: u32 = 1 << 24;
 const BLOCKS: usize = 18;

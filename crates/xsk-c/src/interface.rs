@@ -1,4 +1,4 @@
-//! Interfaces, and which of their packets go to sockets.
+//! Interfaces, and the steering of their packets to sockets.
 
 use std::ffi::{c_char, c_int};
 use std::mem::size_of;
@@ -11,8 +11,8 @@ use crate::error::{Error, call};
 use crate::handle::{self, Kind, Table};
 use crate::options::InterfaceOptions;
 
-/// An interface; any thread may use it at any time. Its packets go to sockets as long as its own
-/// handle or one of a socket on it is open.
+/// A network interface. It may be used by several threads at the same time. Its packets are steered
+/// to sockets while its handle, or that of a socket on it, is open.
 #[derive(Debug)]
 pub struct InterfaceHandle;
 
@@ -28,16 +28,16 @@ impl Kind for InterfaceHandle {
     }
 }
 
-/// An interface as it was when it was opened.
+/// Properties of an interface at the time when it was opened.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct InterfaceInfo {
     /// `sizeof(struct xway_xsk_interface_info)`, set by the caller.
     pub size: usize,
     pub ifindex: u32,
-    /// Bytes behind the Ethernet header.
+    /// MTU: maximum number of bytes after the Ethernet header.
     pub mtu: u32,
-    /// Queues, numbered from 0.
+    /// Number of queues; they are numbered from 0.
     pub rx_queues: u32,
     pub tx_queues: u32,
 }
@@ -69,9 +69,9 @@ unsafe impl Versioned for InterfaceInfo {
     const LEAST: usize = 24;
 }
 
-/// Opens an interface of the calling thread's network namespace, and attaches the program that
-/// steers its packets, or joins it where sockets of other programs have it there already. `options`
-/// may be NULL for the defaults: every packet goes to the socket of its queue.
+/// Open an interface of the calling thread's network namespace. This attaches the XDP program that
+/// steers its packets, or shares the one that sockets of another process use. `options` may be NULL
+/// for the defaults: each packet goes to the socket of its queue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_interface_open(
     name: *const c_char,
@@ -79,27 +79,27 @@ pub unsafe extern "C" fn xway_xsk_interface_open(
     interface: *mut *mut InterfaceHandle,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let place = unsafe { border::place(interface, "interface") }?;
-        // SAFETY: the caller promised a string, see `border`.
+        // SAFETY: the caller guarantees a string, see `border`.
         let name = unsafe { border::text(name, "name") }?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         let options = unsafe { border::options(options) }?;
-        // SAFETY: the caller promised the rules in it.
+        // SAFETY: the caller guarantees the rules in it.
         let builder = unsafe { options.builder(name) }?;
         place.write(handle::open(builder.open()?)?);
         Ok(0)
     })
 }
 
-/// Closes the handle. Sockets on the interface go on; with the last of them, packets go to the
-/// stack again.
+/// Close the handle. Sockets on the interface remain open; after the last one is closed, all
+/// packets go to the network stack again.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_interface_close(interface: *mut InterfaceHandle) -> c_int {
     call(|| handle::close(interface).map(|()| 0))
 }
 
-/// Tells what the interface is like.
+/// Return the properties of the interface in `info`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_interface_info(
     interface: *mut InterfaceHandle,
@@ -107,17 +107,18 @@ pub unsafe extern "C" fn xway_xsk_interface_info(
 ) -> c_int {
     call(|| {
         let interface = handle::share(interface)?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         unsafe { border::fill(info, InterfaceInfo::of(&interface)) }?;
         Ok(0)
     })
 }
 
-/// Whether a text is a rule, as for `rules` of struct xway_xsk_interface_options.
+/// Check a steering rule, as for `rules` of struct xway_xsk_interface_options. Returns 0 if it is
+/// valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_rule_check(rule: *const c_char) -> c_int {
     call(|| {
-        // SAFETY: the caller promised a string, see `border`.
+        // SAFETY: the caller guarantees a string, see `border`.
         let rule = unsafe { border::text(rule, "rule") }?;
         match rule.parse::<Rule>() {
             Ok(_) => Ok(0),

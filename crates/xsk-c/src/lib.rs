@@ -1,12 +1,12 @@
-//! AF_XDP sockets for C: what `xway_xsk.h` declares, on top of `xsk`.
+//! AF_XDP sockets for C: the functions and types that `xway_xsk.h` declares, on top of `xsk`.
 //!
-//! Rule: C is not believed. A handle is a number that is looked up, never an address that is
-//! followed; so a closed one, one of another kind, or one that another thread is using is an error.
-//! A frame's token is looked up, too. What must be believed, since nothing can check it, are
-//! pointers to the caller's own memory: they become references in `border` alone. A panic ends in
-//! `error::call`.
+//! Rule: values from C are not trusted. A handle is a number that is looked up, never an address
+//! that is dereferenced; a handle that is closed, of another kind or in use by another thread is
+//! therefore an error. The token of a frame is looked up, too. Only pointers to the caller's own
+//! memory must be trusted, since they cannot be checked: they become references in `border` alone.
+//! A panic is caught in `error::call`.
 //!
-//! What is not here: anything that a program in Rust would want (`xsk`).
+//! Not here: anything that a program in Rust needs (`xsk`).
 
 mod books;
 mod border;

@@ -1,4 +1,4 @@
-//! What is known of a packet, or asked for it, beside its bytes.
+//! Metadata of received packets, and requests for packets to be transmitted.
 
 use std::ffi::c_int;
 use std::mem::size_of;
@@ -13,51 +13,51 @@ use crate::handle;
 use crate::rx::RxHandle;
 use crate::tx::{Sending, TxHandle};
 
-/// For `known` of `struct xway_xsk_received`, which is a sum of these.
+/// Flags of `known` in `struct xway_xsk_received`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub enum Known {
-    /// `hash` and `hash_type`.
+    /// `hash` and `hash_type` are valid.
     Hash = 1,
-    /// `time_ns`.
+    /// `time_ns` is valid.
     Time = 2,
-    /// `time_ns` is of the device's own clock, else of CLOCK_MONOTONIC.
+    /// `time_ns` is a time of the device's clock, otherwise of CLOCK_MONOTONIC.
     DeviceTime = 4,
-    /// `vlan_control` and `vlan_protocol`.
+    /// `vlan_control` and `vlan_protocol` are valid.
     Vlan = 8,
-    /// The tag is still in the packet, else the device took it off.
+    /// The VLAN tag is still in the packet; otherwise the device removed it.
     VlanInside = 16,
 }
 
-/// What is known of a received packet beside its bytes.
+/// Metadata of a received packet.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ReceivedInfo {
     /// `sizeof(struct xway_xsk_received)`, set by the caller.
     pub size: usize,
-    /// When it was received.
+    /// Time of reception.
     pub time_ns: u64,
-    /// A sum of enum xway_xsk_known: which of the others are there.
+    /// Bitwise OR of enum xway_xsk_known: which of the other fields are valid.
     pub known: u32,
-    /// The device's, over what `hash_type` says.
+    /// RSS hash of the device, over the fields in `hash_type`.
     pub hash: u32,
-    /// As the kernel's enum xdp_rss_hash_type.
+    /// A value of the kernel's enum xdp_rss_hash_type.
     pub hash_type: u32,
-    /// Priority, drop bit and number of the outermost VLAN tag.
+    /// TCI of the outermost VLAN tag: priority, drop eligibility and VLAN ID.
     pub vlan_control: u32,
-    /// 0x8100 or 0x88a8.
+    /// EtherType of that tag: 0x8100 or 0x88a8.
     pub vlan_protocol: u32,
     pub reserved: u32,
 }
 
-/// When a packet was transmitted that was asked with xway_xsk_tx_request_time().
+/// The time of transmission of a packet, requested with xway_xsk_tx_request_time().
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SentAt {
-    /// As it was asked with.
+    /// The number that was passed with the request.
     pub number: u64,
-    /// With zero copy a time of the device's clock; in copy mode of CLOCK_TAI. 0 if the driver
-    /// told none.
+    /// Time of the device's clock in zero-copy mode, of CLOCK_TAI in copy mode; 0 if the driver
+    /// reported none.
     pub time_ns: u64,
 }
 
@@ -113,8 +113,8 @@ unsafe impl Versioned for ReceivedInfo {
     const LEAST: usize = 40;
 }
 
-/// Tells what is known of a packet beside its bytes, if the interface was opened with
-/// `rx_metadata`. Answers 1, or 0 if nothing is known.
+/// Return the metadata of a packet in `received`. The interface must have been opened with
+/// `rx_metadata`. Returns 1, or 0 without metadata.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_rx_received(
     rx: *mut RxHandle,
@@ -122,22 +122,22 @@ pub unsafe extern "C" fn xway_xsk_rx_received(
     received: *mut ReceivedInfo,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the frame, see `border`.
+        // SAFETY: the caller guarantees the frame, see `border`.
         let frame = unsafe { border::array(frame, 1, "frame") }?[0];
         let known = handle::with(rx, |half| {
             frame::edit(&half.memory.books, &frame, |frame| Ok(frame.received()))
         })?;
         let info = known.map_or_else(ReceivedInfo::default, ReceivedInfo::from);
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         unsafe { border::fill(received, info) }?;
         Ok(known.is_some().into())
     })
 }
 
-/// Asks the device for the Internet checksum of the bytes from `start` to the packet's end. It is
-/// put `offset` bytes behind `start`, where the sum of the pseudo header must be already. With both
-/// 0, that is done here, for TCP and UDP. All requests need memory with `transmit_metadata`, and
-/// come after the last change to the frame's `data` and `len`.
+/// Request the Internet checksum of the bytes from `start` to the end of the packet. The device
+/// stores it at `start` + `offset`, which must contain the sum of the pseudo header. If both are 0,
+/// the library determines them and writes that sum, for TCP and UDP. All requests need a umem with
+/// `transmit_metadata`, and must follow the last change of the frame's `data` and `len`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_request_checksum(
     tx: *mut TxHandle,
@@ -147,39 +147,40 @@ pub unsafe extern "C" fn xway_xsk_tx_request_checksum(
 ) -> c_int {
     let asked = |frame: &mut Frame| match (u16::try_from(start), u16::try_from(offset)) {
         (Ok(0), Ok(0)) => checksum::prepare(frame).ok_or_else(|| {
-            Error::argument("the packet is neither TCP nor UDP: say where the checksum goes")
+            Error::argument("the packet is neither TCP nor UDP: pass the offset of the checksum")
         }),
         (Ok(start), Ok(offset)) => Ok(Offload::Checksum { start, offset }),
-        _ => Err(Error::argument("a checksum behind the end of any packet")),
+        _ => Err(Error::argument("the checksum is beyond the end of the packet")),
     };
-    // SAFETY: the caller promised the frame, see `border`.
+    // SAFETY: the caller guarantees the frame, see `border`.
     call(|| unsafe { request(tx, frame, asked) })
 }
 
-/// Asks when the packet is transmitted; xway_xsk_tx_sent_at() tells, with this number.
+/// Request the time of transmission, which xway_xsk_tx_sent_at() returns with this number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_request_time(
     tx: *mut TxHandle,
     frame: *const CFrame,
     number: u64,
 ) -> c_int {
-    // SAFETY: the caller promised the frame, see `border`.
+    // SAFETY: the caller guarantees the frame, see `border`.
     call(|| unsafe { request(tx, frame, |_| Ok(Offload::Timestamp { number })) })
 }
 
-/// Asks the device not to transmit the packet before a time of its own clock, nor those behind it.
+/// Request that the device transmits this packet, and all after it, not before a time of its own
+/// clock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_request_launch(
     tx: *mut TxHandle,
     frame: *const CFrame,
     at_ns: u64,
 ) -> c_int {
-    // SAFETY: the caller promised the frame, see `border`.
+    // SAFETY: the caller guarantees the frame, see `border`.
     call(|| unsafe { request(tx, frame, |_| Ok(Offload::Launch { at_ns })) })
 }
 
-/// Tells when packets were transmitted, in the order in which their frames came back, `count` at
-/// most. Answers how many.
+/// Return up to `count` times of transmission, in the order in which frames were completed. Returns
+/// their number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_sent_at(
     tx: *mut TxHandle,
@@ -187,7 +188,7 @@ pub unsafe extern "C" fn xway_xsk_tx_sent_at(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let places = unsafe { border::places(times, count, "times") }?;
         handle::with(tx, |Sending { tx, .. }| {
             let told = places.iter_mut().zip(tx.transmissions());
@@ -203,7 +204,7 @@ unsafe fn request(
     frame: *const CFrame,
     asked: impl FnOnce(&mut Frame) -> Result<Offload>,
 ) -> Result<c_int> {
-    // SAFETY: the caller passes on its own promise.
+    // SAFETY: required of the caller of this function.
     let frame = unsafe { border::array(frame, 1, "frame") }?[0];
     let ask = |frame: &mut Frame| {
         let offload = asked(frame)?;

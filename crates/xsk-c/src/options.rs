@@ -1,8 +1,8 @@
-//! Options: structs that can get more fields, and their defaults.
+//! Options: structs that later versions can extend, and their defaults.
 //!
-//! Rule: a struct begins with its size, so that a program which was built with an older header runs
-//! on. A new field goes behind the last, and its 0 means what was before it. Numbers are the
-//! caller's until [`choice`] has made sense of them.
+//! Rule: a struct begins with its size, so that a program that was built with an older header still
+//! runs. New fields are appended, and 0 selects the previous behavior. Numbers are not trusted
+//! until [`choice`] has converted them.
 
 use std::ffi::{c_char, c_int};
 use std::mem::size_of;
@@ -17,146 +17,146 @@ use xsk::wait::{BusyPoll, Wait};
 use crate::border::{self, Plain, Versioned};
 use crate::error::{Error, Result, call};
 
-/// For `huge_pages` of `struct xway_xsk_umem_options`.
+/// Values of `huge_pages` in `struct xway_xsk_umem_options`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub enum Pages {
-    /// Plain pages.
+    /// Pages of the normal size.
     Plain = 0,
-    /// Huge pages if there are any, else plain ones.
+    /// Huge pages if available, otherwise normal ones.
     TryHuge = 1,
-    /// Huge pages, or an error.
+    /// Huge pages; an error if there are none.
     Huge = 2,
 }
 
-/// For `mode` of `struct xway_xsk_socket_options`.
+/// Values of `mode` in `struct xway_xsk_socket_options`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub enum CopyMode {
-    /// Zero copy where the driver has it.
+    /// Zero copy if the driver supports it.
     Auto = 0,
     /// The kernel copies packets.
     Copy = 1,
-    /// Zero copy, or an error.
+    /// Zero copy; an error if the driver does not support it.
     ZeroCopy = 2,
 }
 
-/// For `wait` of `struct xway_xsk_socket_options`: how calls wait.
+/// Values of `wait` in `struct xway_xsk_socket_options`: how calls wait.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub enum WaitBy {
-    /// Looks for a moment where packets come one by one and soon; else sleeps.
+    /// Polls briefly while packets arrive one by one in short intervals; otherwise sleeps.
     Adaptive = 0,
-    /// Sleeps: packets gather meanwhile, which is the least work for each.
+    /// Sleeps: packets accumulate meanwhile, which costs the least processor time per packet.
     Poll = 1,
-    /// Never sleeps: the shortest answers, for a whole processor.
+    /// Never sleeps: the lowest latency, at the cost of a whole processor.
     Spin = 2,
-    /// Never sleeps, and does the driver's work; needs `busy_poll_us`.
+    /// Never sleeps, and runs the driver's poll (busy polling); needs `busy_poll_us`.
     Busy = 3,
 }
 
-/// For `steer` of `struct xway_xsk_interface_options`.
+/// Values of `steer` in `struct xway_xsk_interface_options`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub enum SteerWhat {
-    /// All that a queue with a socket receives.
+    /// All packets of a queue that has a socket.
     All = 0,
-    /// What any of `rules` matches; the rest goes to the stack.
+    /// Packets that match one of `rules`; all others go to the network stack.
     Rules = 1,
-    /// Nothing, and no program is attached: for programs that only send.
+    /// No packets, and no program is attached: for programs that only send.
     Nothing = 2,
 }
 
-/// For `mode` of `struct xway_xsk_interface_options`: where the program runs that steers.
+/// Values of `mode` in `struct xway_xsk_interface_options`: where the XDP program runs.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub enum XdpMode {
-    /// In the driver if it can, else in the stack.
+    /// In the driver if it supports XDP, otherwise in the network stack (generic mode).
     Auto = 0,
     Native = 1,
     Generic = 2,
 }
 
-/// Memory for packets. Sizes are in bytes; a switch is 0 for off and anything else for on.
+/// Options of a umem. Sizes are in bytes; a switch is on unless it is 0.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct UmemOptions {
     /// `sizeof(struct xway_xsk_umem_options)`; set by xway_xsk_umem_options_init().
     pub size: usize,
-    /// How many frames; 4096 by default.
+    /// Number of frames; 4096 by default.
     pub frames: u32,
-    /// A power of two from 2048, the default, to the size of a page.
+    /// Size of a frame: a power of two from 2048, the default, to the page size.
     pub frame_size: u32,
-    /// Bytes that stay free in front of each packet, besides the kernel's own 256 on receive.
+    /// Headroom: bytes kept free before each packet, in addition to the kernel's 256 on receive.
     pub headroom: u32,
-    /// One of enum xway_xsk_pages.
+    /// A value of enum xway_xsk_pages.
     pub huge_pages: u32,
-    /// Memory of this NUMA node; -1, the default, for the node that touches it first.
+    /// The NUMA node to allocate on; -1, the default, for the node that accesses a page first.
     pub numa_node: i32,
-    /// Switch: frames need not be a power of two.
+    /// Switch: the frame size need not be a power of two.
     pub unaligned: u32,
-    /// Switch: room in front of each packet for what the device is asked to do when it sends.
+    /// Switch: reserve space before each packet for requests to the device on transmit.
     pub transmit_metadata: u32,
-    /// Switch: in copy mode the kernel computes the checksums that packets ask for.
+    /// Switch: in copy mode, the kernel computes the checksums that packets request.
     pub software_checksum: u32,
 }
 
-/// An interface, and which of its packets go to sockets.
+/// Options of an interface: which of its packets go to sockets.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct InterfaceOptions {
     /// `sizeof(struct xway_xsk_interface_options)`; set by xway_xsk_interface_options_init().
     pub size: usize,
-    /// One of enum xway_xsk_steer.
+    /// A value of enum xway_xsk_steer.
     pub steer: u32,
-    /// One of enum xway_xsk_xdp.
+    /// A value of enum xway_xsk_xdp.
     pub mode: u32,
-    /// With XWAY_XSK_STEER_RULES: `rules_count` texts, such as "10.1.0.2 udp 1234",
+    /// With XWAY_XSK_STEER_RULES: `rules_count` strings such as "10.1.0.2 udp 1234",
     /// "any udp from any 53" or "ethertype 0x0806".
     pub rules: *const *const c_char,
     pub rules_count: u32,
-    /// Switch: time, hash and VLAN tag are written in front of each packet that is received.
+    /// Switch: store time, hash and VLAN tag before each received packet.
     pub rx_metadata: u32,
-    /// Switch: takes off whatever program the interface has. It is not put back.
+    /// Switch: replace any other XDP program of the interface. It is not restored.
     pub replace: u32,
     pub reserved: u32,
 }
 
-/// One socket. A switch is 0 for off and anything else for on.
+/// Options of a socket. A switch is on unless it is 0.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SocketOptions {
     /// `sizeof(struct xway_xsk_socket_options)`; set by xway_xsk_socket_options_init().
     pub size: usize,
-    /// One of enum xway_xsk_mode.
+    /// A value of enum xway_xsk_mode.
     pub mode: u32,
-    /// Slots of the rx, tx and completion rings: a power of two; 2048 by default.
+    /// Slots of the rx, tx and completion rings, a power of two; 2048 by default.
     pub rings: u32,
     /// Slots of the fill ring, a power of two; 2048 by default.
     pub fill: u32,
-    /// How many packets of xway_xsk_send() wait for each other; 1 by default.
+    /// Number of packets that xway_xsk_send() collects before they are sent; 1 by default.
     pub batch: u32,
-    /// Switch, on by default: the kernel says when it wants to be called.
+    /// Switch, on by default: wake the kernel only when it requests that (XDP_USE_NEED_WAKEUP).
     pub need_wakeup: u32,
     /// Switch: packets may be longer than a frame.
     pub multi_buffer: u32,
-    /// Packets that one call of the kernel sends in copy mode; 0, the default, for as many as
-    /// it may.
+    /// Maximum number of packets that one system call sends in copy mode; 0, the default, for
+    /// the kernel's maximum.
     pub transmit_budget: u32,
-    /// How long to wait for a queue that is still being closed; 500 by default.
+    /// Milliseconds to wait for a queue that is still being released; 500 by default.
     pub patience_ms: u32,
-    /// Switch: other sockets may be opened beside it, on the same queue.
+    /// Switch: allow other sockets on the same queue.
     pub shareable: u32,
-    /// One of enum xway_xsk_wait.
+    /// A value of enum xway_xsk_wait.
     pub wait: u32,
-    /// Busy polling: microseconds that a call of the kernel may poll; 0, the default, for none.
+    /// Busy polling: microseconds that one system call may poll; 0, the default, for none.
     pub busy_poll_us: u32,
-    /// Busy polling: packets that one poll handles at most; 64 by default.
+    /// Busy polling: maximum number of packets of one poll; 64 by default.
     pub busy_poll_budget: u32,
-    /// Switch of busy polling: the kernel does not poll by itself while the program does.
+    /// Switch of busy polling: the kernel does not poll on its own while the program does.
     pub prefer_busy_poll: u32,
-    /// A packet that waited so long for its batch is sent by the next call; 0, the default,
-    /// for no such limit.
+    /// Microseconds after which a packet no longer waits for its batch, but is sent by the next
+    /// call; 0, the default, for no limit.
     pub longest_delay_us: u32,
 }
 
@@ -238,8 +238,8 @@ impl UmemOptions {
 
 impl InterfaceOptions {
     /// # Safety
-    /// `rules` is NULL or names `rules_count` strings, each ending with a zero, for the length of
-    /// the call.
+    /// `rules` is NULL, or points to `rules_count` strings that each end with a zero and are valid
+    /// during the call.
     pub unsafe fn builder(&self, name: &str) -> Result<xsk::interface::Builder> {
         let modes = [
             (XdpMode::Auto as u32, steer::Mode::Auto),
@@ -256,23 +256,23 @@ impl InterfaceOptions {
             );
         let steer = choice("steer", self.steer, &what.map(|what| (what as u32, what)))?;
         if self.rules_count > 0 && !matches!(steer, SteerWhat::Rules) {
-            return Err(Error::argument("rules are given, and steer is not XWAY_XSK_STEER_RULES"));
+            return Err(Error::argument("`rules` requires `steer` to be XWAY_XSK_STEER_RULES"));
         }
         match steer {
             SteerWhat::All => Ok(builder.steer(Steer::All)),
-            // SAFETY: the caller passes on its own promise.
+            // SAFETY: required of the caller of this function.
             SteerWhat::Rules => Ok(builder.steer(Steer::Rules(unsafe { self.parsed() }?))),
             SteerWhat::Nothing => Ok(builder.without_steering()),
         }
     }
 
     /// # Safety
-    /// As [`InterfaceOptions::builder`].
+    /// As for [`InterfaceOptions::builder`].
     unsafe fn parsed(&self) -> Result<Vec<Rule>> {
-        // SAFETY: the caller promised so many pointers.
+        // SAFETY: the caller guarantees this number of pointers.
         let texts = unsafe { border::array(self.rules, self.rules_count, "rules") }?;
         let parse = |text: &*const c_char| {
-            // SAFETY: the caller promised that each names a string.
+            // SAFETY: the caller guarantees that each points to a string.
             let text = unsafe { border::text(*text, "a rule") }?;
             text.parse().map_err(|error| Error::argument(format!("{error}")))
         };
@@ -331,36 +331,36 @@ fn choice<T: Copy>(name: &str, number: u32, choices: &[(u32, T)]) -> Result<T> {
 }
 
 fn wrong(name: &str, value: impl std::fmt::Display) -> Error {
-    Error::argument(format!("option {name} is {value}, which means nothing"))
+    Error::argument(format!("option {name}: invalid value {value}"))
 }
 
-/// Fills in defaults. `size` is `sizeof *options`.
+/// Write the defaults to `options`. `size` is `sizeof *options`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_options_init(
     options: *mut UmemOptions,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller promised the room, see `border`.
+    // SAFETY: the caller guarantees the memory, see `border`.
     call(|| unsafe { border::init(options, size) }.map(|()| 0))
 }
 
-/// Fills in defaults. `size` is `sizeof *options`.
+/// Write the defaults to `options`. `size` is `sizeof *options`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_interface_options_init(
     options: *mut InterfaceOptions,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller promised the room, see `border`.
+    // SAFETY: the caller guarantees the memory, see `border`.
     call(|| unsafe { border::init(options, size) }.map(|()| 0))
 }
 
-/// Fills in defaults. `size` is `sizeof *options`.
+/// Write the defaults to `options`. `size` is `sizeof *options`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_socket_options_init(
     options: *mut SocketOptions,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller promised the room, see `border`.
+    // SAFETY: the caller guarantees the memory, see `border`.
     call(|| unsafe { border::init(options, size) }.map(|()| 0))
 }
 

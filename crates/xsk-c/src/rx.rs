@@ -1,4 +1,4 @@
-//! The half of a socket that receives.
+//! The receiving half of a socket.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ use crate::limits::deadline;
 use crate::stats::RxStats;
 use crate::umem::Memory;
 
-/// The half of a socket that receives: for one thread at a time.
+/// The receiving half of a socket. Only one thread may use it at a time.
 #[derive(Debug)]
 pub struct RxHandle;
 
@@ -35,15 +35,16 @@ impl Kind for RxHandle {
     }
 }
 
-/// Closes this half; the socket closes with the second one. Packets go to the stack from now on.
+/// Close this half; closing both halves closes the socket. Its packets go to the network stack from
+/// now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_rx_close(rx: *mut RxHandle) -> c_int {
     call(|| handle::close(rx).map(|()| 0))
 }
 
-/// Copies the next packet into `buffer`. Waits for one `timeout_ms` at most; 0 not at all, -1 until
-/// one or a signal comes. Answers its length, which may be more than `capacity`: then the rest is
-/// lost. 0 when there was none.
+/// Copy the next packet to `buffer`. Waits up to `timeout_ms` for one: 0 does not wait, -1 waits
+/// until a packet or a signal arrives. Returns the length of the packet, or 0 if there was none. If
+/// the length exceeds `capacity`, the rest of the packet is lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_recv(
     rx: *mut RxHandle,
@@ -52,16 +53,16 @@ pub unsafe extern "C" fn xway_xsk_recv(
     timeout_ms: c_int,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let buffer = unsafe { border::bytes_mut(buffer, capacity) }?;
         let receive = |rx: &mut Rx| rx.try_recv(buffer).unwrap_or(0) as c_int;
         handle::with(rx, |half| until(&mut half.rx, timeout_ms, receive))
     })
 }
 
-/// Copies up to `count` packets into the buffers of `packets`, whose `len` is how much fits and
-/// becomes the length of the packet. Waits as xway_xsk_recv() does until there is one. Answers how
-/// many it copied.
+/// Copy up to `count` packets to the buffers of `packets`. `len` is the size of a buffer before the
+/// call, and the length of the packet after it. Waits for a packet as xway_xsk_recv() does. Returns
+/// the number of packets.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_recv_batch(
     rx: *mut RxHandle,
@@ -70,10 +71,10 @@ pub unsafe extern "C" fn xway_xsk_recv_batch(
     timeout_ms: c_int,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the array, see `border`.
+        // SAFETY: the caller guarantees the array, see `border`.
         let packets = unsafe { border::array_mut(packets, count, "packets") }?;
         for packet in &*packets {
-            // SAFETY: the caller promised the room of each, see `border`.
+            // SAFETY: the caller guarantees each buffer, see `border`.
             unsafe { border::bytes_mut(packet.data, packet.len) }?;
         }
         let receive = |rx: &mut Rx| {
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn xway_xsk_recv_batch(
             let most = left.len();
             let count = rx.for_each(most, |frame| {
                 let Some(packet) = left.next() else { return };
-                // SAFETY: the caller promised the room of each, see `border`.
+                // SAFETY: the caller guarantees each buffer, see `border`.
                 if let Ok(buffer) = unsafe { border::bytes_mut(packet.data, packet.len) } {
                     frame.copy_to(buffer);
                 }
@@ -96,8 +97,9 @@ pub unsafe extern "C" fn xway_xsk_recv_batch(
     })
 }
 
-/// Takes up to `count` received packets without a copy, as frames that the program owns until it
-/// submits or releases them. Waits as xway_xsk_recv() does until there is one. Answers how many.
+/// Receive up to `count` packets without copying them, as frames that the program owns until it
+/// submits or releases them. Waits for a packet as xway_xsk_recv() does. Returns the number of
+/// frames.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_rx_take(
     rx: *mut RxHandle,
@@ -106,7 +108,7 @@ pub unsafe extern "C" fn xway_xsk_rx_take(
     timeout_ms: c_int,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let places = unsafe { border::places(frames, count, "frames") }?;
         if count == 0 {
             return handle::with(rx, |_| Ok(0));
@@ -121,8 +123,8 @@ pub unsafe extern "C" fn xway_xsk_rx_take(
     })
 }
 
-/// Gives frames back, to be received into again. Answers how many; the first that is none of the
-/// program's frames ends it.
+/// Release frames, so that packets can be received into them. Returns their number; stops at the
+/// first frame that the program does not own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_rx_release(
     rx: *mut RxHandle,
@@ -130,7 +132,7 @@ pub unsafe extern "C" fn xway_xsk_rx_release(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the frames, see `border`.
+        // SAFETY: the caller guarantees the frames, see `border`.
         let frames = unsafe { border::array_mut(frames, count, "frames") }?;
         handle::with(rx, |half| {
             frame::take_back(&half.memory.books, frames, |frame| half.rx.recycle(frame))
@@ -138,13 +140,13 @@ pub unsafe extern "C" fn xway_xsk_rx_release(
     })
 }
 
-/// Waits as xway_xsk_recv() does. Answers 1 if a packet is there, else 0.
+/// Wait for a packet as xway_xsk_recv() does. Returns 1 if there is one, otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_rx_wait(rx: *mut RxHandle, timeout_ms: c_int) -> c_int {
     call(|| handle::with(rx, |half| Ok(half.rx.wait(deadline(timeout_ms))?.into())))
 }
 
-/// What `receive` counts, as soon as it is not 0 or the time is over.
+/// Returns the result of `receive` as soon as it is not 0 or the timeout expires.
 fn until(
     rx: &mut Rx,
     timeout_ms: c_int,
@@ -157,7 +159,7 @@ fn until(
     let deadline = deadline(timeout_ms);
     while rx.wait(deadline)? {
         let count = receive(rx);
-        // What came may have been no packet.
+        // The descriptors may not have contained a valid packet.
         if count > 0 || deadline.is_over() {
             return Ok(count);
         }
@@ -165,19 +167,19 @@ fn until(
     Ok(0)
 }
 
-/// The socket's descriptor, for poll(2) and epoll(7): readable when packets are there. It stays the
-/// library's.
+/// Return the socket's file descriptor, for poll(2) and epoll(7): readable when there are packets.
+/// The library owns it; do not close it.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_rx_fd(rx: *mut RxHandle) -> c_int {
     call(|| handle::with(rx, |half| Ok(half.rx.as_raw_fd())))
 }
 
-/// Fills in what this half counted, and the kernel for the whole socket.
+/// Return the counters of this half, and those of the kernel for the whole socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_rx_stats(rx: *mut RxHandle, stats: *mut RxStats) -> c_int {
     call(|| {
         let counted = handle::with(rx, |half| RxStats::of(&half.rx))?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         unsafe { border::fill(stats, counted) }?;
         Ok(0)
     })

@@ -1,4 +1,4 @@
-//! Opening a socket: its two halves, each a handle of its own.
+//! Opens sockets. A socket has two halves, each with a handle.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -14,9 +14,9 @@ use crate::rx::{Receiving, RxHandle};
 use crate::tx::{Sending, TxHandle};
 use crate::umem::{Memory, UmemHandle};
 
-/// Opens a socket on a queue of an interface, in two halves that different threads may use. With
-/// `umem` NULL it has memory of its own; `options` may be NULL for the defaults. Sockets on other
-/// queues, also of other interfaces, may have the same memory.
+/// Open a socket on a queue of an interface. Its two halves may be used by different threads. If
+/// `umem` is NULL, the socket gets its own; `options` may be NULL for the defaults. Sockets on
+/// other queues, also of other interfaces, may share a umem.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_socket_open(
     interface: *mut InterfaceHandle,
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn xway_xsk_socket_open(
     rx: *mut *mut RxHandle,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised room for both halves, and a struct with its size.
+        // SAFETY: the caller guarantees the memory for both halves, and a struct with its size.
         let (halves, options) = unsafe { given(tx, rx, options) }?;
         let memory = match umem.is_null() {
             true => None,
@@ -37,8 +37,8 @@ pub unsafe extern "C" fn xway_xsk_socket_open(
     })
 }
 
-/// Opens another socket on the queue of one that was opened with `shareable`, with the same memory.
-/// Each of them needs an interface handle with rules of its own.
+/// Open another socket on the queue of `first`, which must have been opened with `shareable`, with
+/// the same umem. Each of these sockets needs an interface handle with its own rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_socket_open_beside(
     interface: *mut InterfaceHandle,
@@ -48,11 +48,11 @@ pub unsafe extern "C" fn xway_xsk_socket_open_beside(
     rx: *mut *mut RxHandle,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised room for both halves, and a struct with its size.
+        // SAFETY: the caller guarantees the memory for both halves, and a struct with its size.
         let (halves, options) = unsafe { given(tx, rx, options) }?;
         let (queue, memory, beside) = handle::with(first, |first| {
             let shared = first.shared.clone();
-            let not = "the first socket of the queue was not opened as shareable";
+            let not = "the first socket of the queue was not opened with `shareable`";
             Ok((first.queue, first.memory.clone(), shared.ok_or(Error::argument(not))?))
         })?;
         let place = Place { memory: Some(memory), beside: Some(beside) };
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn xway_xsk_socket_open_beside(
     })
 }
 
-/// With what a socket is opened.
+/// The umem and the queue of a socket.
 struct Place {
     memory: Option<Memory>,
     beside: Option<SharedQueue>,
@@ -68,20 +68,20 @@ struct Place {
 
 type Halves<'a> = (&'a mut MaybeUninit<*mut TxHandle>, &'a mut MaybeUninit<*mut RxHandle>);
 
-/// Where the halves go to, and what is asked for.
+/// The places of the halves, and the options.
 ///
 /// # Safety
-/// As for [`border::place`], of both, and [`border::options`].
+/// As for [`border::place`], for both, and [`border::options`].
 unsafe fn given<'a>(
     tx: *mut *mut TxHandle,
     rx: *mut *mut RxHandle,
     options: *const SocketOptions,
 ) -> Result<(Halves<'a>, SocketOptions)> {
-    // SAFETY: the caller promised the room.
+    // SAFETY: the caller guarantees the memory.
     let tx = unsafe { border::place(tx, "tx") }?;
-    // SAFETY: the caller promised the room; `rx` is not `tx`, whose type differs.
+    // SAFETY: the caller guarantees the memory; `rx` is not `tx`, whose type differs.
     let rx = unsafe { border::place(rx, "rx") }?;
-    // SAFETY: the caller promised a struct with its size.
+    // SAFETY: the caller guarantees a struct with its size.
     let options = unsafe { border::options(options) }?;
     Ok(((tx, rx), options))
 }
@@ -116,11 +116,11 @@ fn open(
     Ok(0)
 }
 
-/// Another handle of the memory that a socket has, to be closed like any.
+/// Open another handle of the socket's umem; it must be closed, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_umem(tx: *mut TxHandle, umem: *mut *mut UmemHandle) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let place = unsafe { border::place(umem, "umem") }?;
         let memory = handle::with(tx, |half| Ok(half.memory.clone()))?;
         place.write(handle::open(memory)?);
@@ -128,11 +128,11 @@ pub unsafe extern "C" fn xway_xsk_tx_umem(tx: *mut TxHandle, umem: *mut *mut Ume
     })
 }
 
-/// As xway_xsk_tx_umem().
+/// Open another handle of the socket's umem; it must be closed, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_rx_umem(rx: *mut RxHandle, umem: *mut *mut UmemHandle) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let place = unsafe { border::place(umem, "umem") }?;
         let memory = handle::with(rx, |half| Ok(half.memory.clone()))?;
         place.write(handle::open(memory)?);

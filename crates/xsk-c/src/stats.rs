@@ -1,4 +1,4 @@
-//! What sockets count, for C.
+//! Counters of sockets, for C.
 
 use std::mem::size_of;
 
@@ -7,63 +7,65 @@ use xsk::{Rx, Tx};
 use crate::border::{Plain, Versioned};
 use crate::error::Result;
 
-/// What the sending half counted since it was opened.
+/// Counters of the sending half since it was opened.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct TxStats {
     /// `sizeof(struct xway_xsk_tx_stats)`, set by the caller.
     pub size: usize,
-    /// Packets handed to the kernel.
+    /// Packets that were passed to the kernel.
     pub sent: u64,
-    /// Frames that came back from it.
+    /// Frames that the kernel has completed.
     pub completed: u64,
-    /// Frames that the kernel has now.
+    /// Frames that the kernel holds now.
     pub in_flight: u64,
-    /// Calls that let the kernel transmit.
+    /// System calls that started transmission.
     pub kicks: u64,
-    /// Of these, answered with "not now".
+    /// System calls that failed temporarily (EAGAIN, EBUSY or ENOBUFS).
     pub kicks_refused: u64,
-    /// Times that a packet found no free frame, or no room in the tx ring.
+    /// Times that there was no free frame for a packet, or no space in the tx ring.
     pub full: u64,
-    /// Completions that named no frame of the socket; ignored.
+    /// Completions with an address that does not belong to a frame of the socket; ignored.
     pub invalid: u64,
-    /// Times that an index of the kernel was out of its ring; ignored.
+    /// Times that the kernel's index of a ring was invalid; ignored.
     pub faults: u64,
-    /// Times of transmission that were asked for and not taken before newer ones came.
+    /// Requested times of transmission that were overwritten before the program read them.
     pub timestamps_lost: u64,
-    /// Of those sent, dropped by the driver at once: no link, or its queue is full. Copy mode.
+    /// Sent packets that the driver dropped: no link, or its queue is full. Copy mode only.
     pub dropped: u64,
 }
 
-/// What the receiving half counted since it was opened, and the kernel for the whole socket.
+/// Counters of the receiving half since it was opened, and those of the kernel for the whole
+/// socket.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RxStats {
     /// `sizeof(struct xway_xsk_rx_stats)`, set by the caller.
     pub size: usize,
-    /// Packets.
+    /// Packets that were received.
     pub received: u64,
-    /// Calls that told the kernel of empty frames.
+    /// System calls that notified the kernel of free frames in the fill ring.
     pub kicks: u64,
     /// Times that there was no free frame for the fill ring.
     pub starved: u64,
-    /// Descriptors that named no frame of the socket, or data outside of it; ignored.
+    /// Descriptors with an invalid address or length; ignored.
     pub invalid: u64,
-    /// Packets of more parts than a frame can have; dropped.
+    /// Dropped packets that had more parts than a frame can have.
     pub too_long: u64,
-    /// Times that an index of the kernel was out of its ring; ignored.
+    /// Times that the kernel's index of a ring was invalid; ignored.
     pub faults: u64,
-    /// The kernel: packets too large for a frame, or lost for other reasons than a full ring.
+    /// Kernel: packets that were too large for a frame, or dropped for reasons other than a full
+    /// ring.
     pub rx_dropped: u64,
-    /// The kernel: packets that found no room in the rx ring.
+    /// Kernel: packets that were dropped because the rx ring was full.
     pub rx_ring_full: u64,
-    /// The kernel: packets that found no empty frame in the fill ring.
+    /// Kernel: packets that were dropped because the fill ring was empty.
     pub fill_ring_empty: u64,
-    /// The kernel: addresses in the fill ring that were refused.
+    /// Kernel: invalid addresses in the fill ring.
     pub fill_invalid: u64,
-    /// The kernel: descriptors in the tx ring that were refused.
+    /// Kernel: invalid descriptors in the tx ring.
     pub tx_invalid: u64,
-    /// The kernel: times that it was asked to transmit and found nothing.
+    /// Kernel: requests to transmit that found an empty tx ring.
     pub tx_ring_empty: u64,
 }
 

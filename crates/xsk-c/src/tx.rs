@@ -1,4 +1,4 @@
-//! The half of a socket that sends.
+//! The sending half of a socket.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -14,7 +14,7 @@ use crate::limits::deadline;
 use crate::stats::TxStats;
 use crate::umem::Memory;
 
-/// The half of a socket that sends: for one thread at a time.
+/// The sending half of a socket. Only one thread may use it at a time.
 #[derive(Debug)]
 pub struct TxHandle;
 
@@ -23,7 +23,7 @@ pub struct Sending {
     pub tx: Tx,
     pub queue: u32,
     pub zero_copy: bool,
-    /// What a socket beside this one needs.
+    /// Required to open another socket on the same queue.
     pub shared: Option<SharedQueue>,
     pub memory: Memory,
 }
@@ -40,16 +40,17 @@ impl Kind for TxHandle {
     }
 }
 
-/// Closes this half; the socket closes with the second one. What was not transmitted may be lost:
-/// see xway_xsk_tx_drain().
+/// Close this half; closing both halves closes the socket. Packets that were not transmitted yet
+/// may be lost: see xway_xsk_tx_drain().
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_tx_close(tx: *mut TxHandle) -> c_int {
     call(|| handle::close(tx).map(|()| 0))
 }
 
-/// Copies one packet, Ethernet header first, and sends it. With a `batch` in the options it may
-/// wait until xway_xsk_tx_flush(). After XWAY_XSK_ERROR_FULL it can be tried again; when the kernel
-/// refuses the interface (XWAY_XSK_ERROR_SYSTEM), the packet is queued nevertheless.
+/// Copy one packet, which begins with its Ethernet header, and send it. With the option `batch`, it
+/// may be delayed until xway_xsk_tx_flush(). After XWAY_XSK_ERROR_FULL, the call can be repeated.
+/// After XWAY_XSK_ERROR_SYSTEM, when the kernel refuses to transmit on the interface, the packet
+/// remains queued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_send(
     tx: *mut TxHandle,
@@ -57,15 +58,15 @@ pub unsafe extern "C" fn xway_xsk_send(
     len: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the bytes, see `border`.
+        // SAFETY: the caller guarantees the bytes, see `border`.
         let packet = unsafe { border::bytes(packet, len) }?;
         handle::with(tx, |half| Ok(half.tx.send(packet)?))?;
         Ok(0)
     })
 }
 
-/// Copies packets and sends them together. Answers how many it took; if not all, xway_xsk_error()
-/// says why.
+/// Copy packets and send them together. Returns the number of packets that were accepted; if not
+/// all were, xway_xsk_error() returns the reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_send_batch(
     tx: *mut TxHandle,
@@ -73,14 +74,14 @@ pub unsafe extern "C" fn xway_xsk_send_batch(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the packets, see `border`.
+        // SAFETY: the caller guarantees the packets, see `border`.
         let packets = unsafe { border::array(packets, count, "packets") }?;
         handle::with(tx, |half| {
             let mut batch = half.tx.batch(count);
             let mut sent = 0;
             let mut failed = None;
             for packet in packets {
-                // SAFETY: the caller promised the bytes of each packet, see `border`.
+                // SAFETY: the caller guarantees the bytes of each packet, see `border`.
                 let bytes = unsafe { border::bytes(packet.data, packet.len) };
                 match bytes.and_then(|bytes| Ok(batch.send(bytes)?)) {
                     Ok(()) => sent += 1,
@@ -96,8 +97,8 @@ pub unsafe extern "C" fn xway_xsk_send_batch(
     })
 }
 
-/// Takes up to `count` free frames to be written and submitted. Answers how many were free, which
-/// may be none.
+/// Take up to `count` free frames, to be filled and submitted. Returns their number, which may be
+/// 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_reserve(
     tx: *mut TxHandle,
@@ -105,15 +106,16 @@ pub unsafe extern "C" fn xway_xsk_tx_reserve(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let places = unsafe { border::places(frames, count, "frames") }?;
         handle::with(tx, |half| Ok(frame::hand_out(&half.memory.books, places, || half.tx.alloc())))
     })
 }
 
-/// Sends frames without a copy, together: reserved ones, or received ones of the same memory, of
-/// whatever socket. Answers how many it took, from the first on; these are empty then, the others
-/// are the program's as before. If not all, xway_xsk_error() says why.
+/// Send frames together, without copying them: reserved ones, or received ones of any socket with
+/// the same umem. Returns the number of frames that were accepted, counted from the first. These
+/// are empty afterwards; the program still owns the others. If not all were accepted,
+/// xway_xsk_error() returns the reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_submit(
     tx: *mut TxHandle,
@@ -121,7 +123,7 @@ pub unsafe extern "C" fn xway_xsk_tx_submit(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the frames, see `border`.
+        // SAFETY: the caller guarantees the frames, see `border`.
         let frames = unsafe { border::array_mut(frames, count, "frames") }?;
         handle::with(tx, |half| {
             let mut batch = half.tx.batch(count);
@@ -132,8 +134,8 @@ pub unsafe extern "C" fn xway_xsk_tx_submit(
     })
 }
 
-/// Gives frames back unsent, to be reserved again. Answers how many; the first that is none of the
-/// program's frames ends it.
+/// Release frames without sending them. Returns their number; stops at the first frame that the
+/// program does not own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_release(
     tx: *mut TxHandle,
@@ -141,7 +143,7 @@ pub unsafe extern "C" fn xway_xsk_tx_release(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the frames, see `border`.
+        // SAFETY: the caller guarantees the frames, see `border`.
         let frames = unsafe { border::array_mut(frames, count, "frames") }?;
         handle::with(tx, |half| {
             frame::take_back(&half.memory.books, frames, |frame| half.tx.recycle(frame))
@@ -149,7 +151,7 @@ pub unsafe extern "C" fn xway_xsk_tx_release(
     })
 }
 
-/// Sends what waits, and takes back frames that are done.
+/// Send the packets that were delayed, and reclaim frames that the kernel has completed.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_tx_flush(tx: *mut TxHandle) -> c_int {
     call(|| {
@@ -158,8 +160,8 @@ pub extern "C" fn xway_xsk_tx_flush(tx: *mut TxHandle) -> c_int {
     })
 }
 
-/// Sends what waits, and waits until the kernel has sent all, `timeout_ms` at most; -1 for no
-/// limit. Answers how many frames the kernel still has.
+/// Send the packets that were delayed, and wait up to `timeout_ms` until the kernel has sent all of
+/// them; -1 for no limit. Returns the number of frames that the kernel still holds.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_tx_drain(tx: *mut TxHandle, timeout_ms: c_int) -> c_int {
     call(|| {
@@ -170,32 +172,32 @@ pub extern "C" fn xway_xsk_tx_drain(tx: *mut TxHandle, timeout_ms: c_int) -> c_i
     })
 }
 
-/// Waits until a packet can be sent, `timeout_ms` at most; 0 not at all, -1 until then or until a
-/// signal comes. Answers 1 if one can, else 0.
+/// Wait up to `timeout_ms` until a packet can be sent: 0 does not wait, -1 waits until then or
+/// until a signal arrives. Returns 1 if a packet can be sent, otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_tx_wait(tx: *mut TxHandle, timeout_ms: c_int) -> c_int {
     call(|| handle::with(tx, |half| Ok(half.tx.wait(deadline(timeout_ms))?.into())))
 }
 
-/// The socket's descriptor, for poll(2) and epoll(7): writable when the tx ring has room. It stays
-/// the library's.
+/// Return the socket's file descriptor, for poll(2) and epoll(7): writable when the tx ring has
+/// space. The library owns it; do not close it.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_tx_fd(tx: *mut TxHandle) -> c_int {
     call(|| handle::with(tx, |half| Ok(half.tx.as_raw_fd())))
 }
 
-/// 1 if the driver works on the memory itself, 0 if packets are copied.
+/// Return 1 if the driver accesses the umem directly (zero copy), 0 if the kernel copies packets.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_tx_is_zero_copy(tx: *mut TxHandle) -> c_int {
     call(|| handle::with(tx, |half| Ok(half.zero_copy.into())))
 }
 
-/// Fills in what this half counted.
+/// Return the counters of this half.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_tx_stats(tx: *mut TxHandle, stats: *mut TxStats) -> c_int {
     call(|| {
         let counted = handle::with(tx, |half| Ok(TxStats::of(&half.tx)))?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         unsafe { border::fill(stats, counted) }?;
         Ok(0)
     })

@@ -1,4 +1,4 @@
-//! Memory for packets.
+//! Umems: memory for packets that is shared with the kernel.
 
 use std::ffi::c_int;
 use std::mem::size_of;
@@ -13,12 +13,12 @@ use crate::frame::{self, CFrame, Packet};
 use crate::handle::{self, Kind, Table};
 use crate::options::UmemOptions;
 
-/// Memory for packets; any thread may use it at any time. It lives until the last of its own
-/// handle and those of the sockets with it is closed.
+/// A umem: memory for packets that is shared with the kernel. It may be used by several threads at
+/// the same time. It is freed when its own handle and those of all its sockets are closed.
 #[derive(Debug)]
 pub struct UmemHandle;
 
-/// A memory, and which of its frames C holds.
+/// A umem, and the frames of it that C owns.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pub umem: Umem,
@@ -43,30 +43,30 @@ impl Memory {
     }
 }
 
-/// What a memory is like, and where its frames are. The four counts of frames add up to `frames`;
-/// they are exact while no other thread moves frames. A leak is what stays `held` when every socket
-/// is closed and every frame released.
+/// Properties of a umem, and the state of its frames. The four counts of frames add up to `frames`;
+/// they are exact while no other thread uses the umem. A frame that is still `held` after every
+/// socket was closed and every frame released is a leak.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct UmemInfo {
     /// `sizeof(struct xway_xsk_umem_info)`, set by the caller.
     pub size: usize,
     pub frames: u32,
-    /// Bytes.
+    /// Size of a frame in bytes.
     pub frame_size: u32,
-    /// Bytes of the longest packet that one frame takes on receive.
+    /// Length of the longest packet that fits into one frame on receive, in bytes.
     pub receive_room: u32,
-    /// Bytes of the longest packet that one frame takes on transmit.
+    /// Length of the longest packet that fits into one frame on transmit, in bytes.
     pub transmit_room: u32,
-    /// 1 if it is made of huge pages.
+    /// 1 if the umem consists of huge pages.
     pub huge_pages: u32,
-    /// Frames that nobody has.
+    /// Frames without an owner.
     pub free: u32,
-    /// Frames in the program's hands, and free ones that sockets keep ready.
+    /// Frames that the program owns, and free ones that sockets keep ready.
     pub held: u32,
-    /// Frames with the kernel for packets to come, or received and not yet taken.
+    /// Frames in the fill ring or the rx ring.
     pub receiving: u32,
-    /// Frames with the kernel to be sent, or sent and not yet taken back.
+    /// Frames in the tx ring or the completion ring.
     pub transmitting: u32,
     pub reserved: u32,
 }
@@ -115,41 +115,41 @@ unsafe impl Versioned for UmemInfo {
     const LEAST: usize = 48;
 }
 
-/// Makes memory for packets. `options` may be NULL for the defaults.
+/// Create a umem. `options` may be NULL for the defaults.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_open(
     options: *const UmemOptions,
     umem: *mut *mut UmemHandle,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let place = unsafe { border::place(umem, "umem") }?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         let options = unsafe { border::options(options) }?;
         place.write(handle::open(Memory::of(options.builder()?.build()?))?);
         Ok(0)
     })
 }
 
-/// Closes the handle. Sockets with the memory go on.
+/// Close the handle. Sockets with this umem remain open.
 #[unsafe(no_mangle)]
 pub extern "C" fn xway_xsk_umem_close(umem: *mut UmemHandle) -> c_int {
     call(|| handle::close(umem).map(|()| 0))
 }
 
-/// Tells what the memory is like, and where its frames are.
+/// Return the properties of the umem, and the state of its frames, in `info`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_info(umem: *mut UmemHandle, info: *mut UmemInfo) -> c_int {
     call(|| {
         let memory = handle::share(umem)?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
+        // SAFETY: the caller guarantees a struct with its size, see `border`.
         unsafe { border::fill(info, UmemInfo::of(&memory.umem)) }?;
         Ok(0)
     })
 }
 
-/// Takes up to `count` free frames, as xway_xsk_tx_reserve() does, in any thread. Answers how many
-/// were free.
+/// Take up to `count` free frames, as xway_xsk_tx_reserve() does, in any thread. Returns their
+/// number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_reserve(
     umem: *mut UmemHandle,
@@ -157,15 +157,15 @@ pub unsafe extern "C" fn xway_xsk_umem_reserve(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let places = unsafe { border::places(frames, count, "frames") }?;
         let memory = handle::share(umem)?;
         Ok(frame::hand_out(&memory.books, places, || memory.umem.alloc()))
     })
 }
 
-/// Gives frames back, in any thread; the fastest way is the half of a socket that uses them next.
-/// Answers how many; see xway_xsk_tx_release().
+/// Release frames, in any thread. Releasing them through the half of a socket that uses them next
+/// is faster. Returns their number; see xway_xsk_tx_release().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_release(
     umem: *mut UmemHandle,
@@ -173,15 +173,15 @@ pub unsafe extern "C" fn xway_xsk_umem_release(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the frames, see `border`.
+        // SAFETY: the caller guarantees the frames, see `border`.
         let frames = unsafe { border::array_mut(frames, count, "frames") }?;
         let memory = handle::share(umem)?;
         frame::take_back(&memory.books, frames, drop)
     })
 }
 
-/// Lets one packet be of several frames: `tail`, with all that follows it, becomes the end of
-/// `head`, and is empty then. The socket must have been opened with `multi_buffer`.
+/// Append `tail`, with all its parts, to the packet `head`; `tail` is empty afterwards. The socket
+/// must have been opened with `multi_buffer`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_append(
     umem: *mut UmemHandle,
@@ -189,14 +189,14 @@ pub unsafe extern "C" fn xway_xsk_umem_append(
     tail: *mut CFrame,
 ) -> c_int {
     call(|| {
-        // Worked on as copies: both may be one and the same, which is an error but no undefined
-        // behaviour then.
-        // SAFETY: the caller promised the frame, see `border`.
+        // Both are copied, since `head` and `tail` may be the same frame: this is an error, but not
+        // undefined behavior.
+        // SAFETY: the caller guarantees the frame, see `border`.
         let mut first = unsafe { border::array(head, 1, "head") }?[0];
         // SAFETY: as above.
         let mut last = unsafe { border::array(tail, 1, "tail") }?[0];
         frame::append(&handle::share(umem)?.books, &mut first, &mut last)?;
-        // SAFETY: the caller promised the frame, and that nobody else uses it.
+        // SAFETY: the caller guarantees the frame, and that no other thread uses it.
         unsafe { border::places(head, 1, "head") }?[0].write(first);
         // SAFETY: as above.
         unsafe { border::places(tail, 1, "tail") }?[0].write(last);
@@ -204,8 +204,8 @@ pub unsafe extern "C" fn xway_xsk_umem_append(
     })
 }
 
-/// Shows where the parts of a packet are, `count` of them at most, the first one included. They may
-/// be read until the frame is submitted or released. Answers how many parts there are.
+/// Return the parts of a packet, `count` of them at most, including the first. They may be read
+/// until the frame is submitted or released. Returns the total number of parts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xway_xsk_umem_parts(
     umem: *mut UmemHandle,
@@ -214,9 +214,9 @@ pub unsafe extern "C" fn xway_xsk_umem_parts(
     count: u32,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the frame, see `border`.
+        // SAFETY: the caller guarantees the frame, see `border`.
         let frame = unsafe { border::array(frame, 1, "frame") }?[0];
-        // SAFETY: the caller promised the room, see `border`.
+        // SAFETY: the caller guarantees the memory, see `border`.
         let places = unsafe { border::places(parts, count, "parts") }?;
         frame::parts(&handle::share(umem)?.books, &frame, places)
     })

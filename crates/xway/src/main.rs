@@ -6,8 +6,6 @@
 
 mod args;
 mod cmd;
-mod dissect;
-mod text;
 mod view;
 
 use std::process::ExitCode;
@@ -18,14 +16,19 @@ use crate::args::{Cli, Command};
 use crate::cmd::{Context, Exit};
 
 fn main() -> ExitCode {
+    cmd::shell::complete();
     let cli = Cli::try_parse().unwrap_or_else(|error| misused(&error));
     let context = Context::new(&cli);
+    let is_verbose = cli.verbose;
     match run(cli.command, &context) {
         Ok(Exit::Done) => ExitCode::SUCCESS,
         Ok(Exit::No) => ExitCode::from(1),
         Ok(Exit::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            view::say(&format!("xway: {}", full(&error)));
+            if is_verbose && let Some(log) = verifier_log(&error) {
+                view::fail(log);
+            }
+            view::fail(&format!("xway: {}", full(&error)));
             ExitCode::from(2)
         }
     }
@@ -39,7 +42,7 @@ fn misused(error: &clap::Error) -> ! {
     if report::text::lines(&plain) == plain {
         error.exit();
     }
-    view::say(plain.trim_end());
+    view::fail(plain.trim_end());
     std::process::exit(error.exit_code())
 }
 
@@ -47,6 +50,10 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
     match command {
         Command::Attach(args) => cmd::attach::attach(&args, context),
         Command::Detach(args) => cmd::attach::detach(&args, context),
+        Command::Apply(args) => cmd::apply::apply(&args, context),
+        Command::Save(args) => cmd::apply::save(&args, context),
+        Command::Daemon(args) => cmd::daemon::run(&args, context),
+        Command::Confirm(args) => cmd::confirm::run(&args, context),
         Command::Status(args) => cmd::status::run(&args, context),
         Command::Drop(args) => cmd::drop::run(&args, context),
         Command::Forward(args) => cmd::forward::run(&args, context),
@@ -61,10 +68,10 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Map(action) => cmd::map::run(&action, context),
         Command::State(action) => cmd::state::run(&action, context),
         Command::Lab(args) => cmd::lab::run(&args.action, context),
-        Command::Doctor => cmd::doctor::run(context),
+        Command::Doctor(args) => cmd::doctor::run(&args, context),
         Command::Demo(args) => cmd::demo::run(&args, context),
         Command::Completions { shell } => cmd::shell::completions(shell),
-        Command::Man { dir } => cmd::shell::man(&dir),
+        Command::Man { dir } => cmd::man::run(&dir),
     }
 }
 
@@ -78,6 +85,17 @@ fn full(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// The complete log of the verifier that rejected a program.
+fn verifier_log(error: &anyhow::Error) -> Option<&str> {
+    error.chain().find_map(|cause| {
+        let by_control = cause.downcast_ref::<control::Error>().and_then(control::Error::kernel);
+        match by_control.or_else(|| cause.downcast_ref())? {
+            kernel::Error::Verifier { log, .. } => Some(&*log.text),
+            _ => None,
+        }
+    })
 }
 
 #[cfg(test)]

@@ -164,7 +164,8 @@ fn rules_captures_and_listings() {
         check(&["filter", "check", &file]);
         check(&["filter", "import", "nft", &file]);
         check(&["filter", "import", "flowspec", &file]);
-        check(&["filter", "export", "nft", &file, "--device", ATTACK]);
+        check(&["filter", "import", "iptables", &file]);
+        check(&["filter", "export", "nft", &file, "--dev", ATTACK]);
         check(&["filter", "explain", &capture, "--rules", &file]);
         check(&["gen", "--streams", &file, "--dry-run"]);
         check(&["run", "drop", "--in", &capture, "--world", &file]);

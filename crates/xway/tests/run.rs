@@ -209,3 +209,42 @@ fn the_demo_replays_its_story() {
     }
     assert_eq!(packets(&format!("{out}/flood.pcapng")).len(), 70 * 3 + 2000 + 3);
 }
+
+#[test]
+fn each_line_of_a_program_is_printed_once() {
+    let folder = Folder::new("run-printed");
+    let capture = folder.capture("in.pcapng", &frames());
+    let object = object("test/helpers_text");
+    let run = |limit: &str| {
+        let words = ["run", &object, "--in", &capture, "--program", "text_trace", "--limit", limit];
+        let json = xway(&[&words[..], &["--json"]].concat()).json();
+        json["log"].as_array().unwrap().len()
+    };
+    let each = run("1");
+    assert!(each > 0);
+    assert_eq!(run("3"), 3 * each);
+}
+
+#[test]
+fn the_file_of_coverage_follows_with_or_without_an_equals_sign() {
+    let folder = Folder::new("run-cover");
+    let capture = folder.capture("in.pcapng", &frames());
+    for (number, form) in
+        [&["drop", "--cover=FILE"][..], &["drop", "--cover", "FILE"], &["--cover=FILE", "drop"]]
+            .into_iter()
+            .enumerate()
+    {
+        let file = folder.file(&format!("{number}.lcov"));
+        let words: Vec<_> = form.iter().map(|word| word.replace("FILE", &file)).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let answer = xway(&[&["run", "--in", &capture], &words[..]].concat());
+        assert_eq!(answer.code, 0, "{form:?}: {}", answer.stderr);
+        assert!(fs::read_to_string(&file).unwrap().contains("SF:"), "{form:?}");
+    }
+    // Without a file, the object may follow.
+    let answer = xway(&["run", "--in", &capture, "--cover", "drop"]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let answer = xway(&["run", "--in", &capture, "--cover"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("expected an object file"), "{}", answer.stderr);
+}

@@ -177,7 +177,7 @@ impl Arms {
             let (packet, metadata) = (worker.packet().into_owned(), worker.metadata().to_vec());
             let touch = |touch: &Touch| {
                 let map = machine.map(&job.spec.maps[touch.map].name).ok()?;
-                let made = like.made.contains(&map.facts().name);
+                let made = like.made.contains(&map.attributes().name);
                 made.then(|| touch.act(job.spec, &*map))
             };
             let answers = job.touches.iter().filter_map(touch).collect();

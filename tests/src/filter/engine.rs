@@ -30,7 +30,8 @@ impl Engine {
         let world = World { clock, ..World::default() };
         let machine = Machine::load(&spec, &Options { world, ..Options::default() }).unwrap();
         let maps = machine.maps();
-        let map = |name: &str| Ok(&**maps.iter().find(|map| map.facts().name == name).unwrap());
+        let map =
+            |name: &str| Ok(&**maps.iter().find(|map| map.attributes().name == name).unwrap());
         acts.fill(map).unwrap();
         if !acts.limits().is_empty() {
             let maps = limits::Maps::find(map).unwrap();

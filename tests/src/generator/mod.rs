@@ -49,7 +49,8 @@ pub fn template(bytes: Vec<u8>) -> Template {
 /// Sends `count` frames of one stream out of `eth0`.
 pub fn config(template: Template, count: u64) -> Config {
     let load = Load::Streams(vec![template]);
-    Config { count: Some(count), duration: Some(SECONDS), ..Config::new("eth0", load) }
+    let config = Config::new("eth0", load);
+    Config { count: Some(count), duration: Some(SECONDS), announce_end: true, ..config }
 }
 
 /// What arrived from one thread.

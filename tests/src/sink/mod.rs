@@ -121,6 +121,7 @@ pub fn generate(host: &Host, streams: Vec<Template>, count: u64, cpus: &[usize])
         duration: Some(PATIENCE),
         profile: "200kpps".parse().unwrap(),
         cpus: cpus.to_vec(),
+        announce_end: true,
         ..generator::Config::new("eth0", Load::Streams(streams))
     };
     let generator = host.run(|| Generator::start(config)).unwrap();

@@ -29,11 +29,12 @@ const LEVELS: &[(&str, u8)] = &[
     ("xway-xsk-c", 4),
     ("xway-control", 5),
     ("xway-bench", 5),
-    ("xway", 6),
-    ("xway-examples", 6),
-    ("xway-fuzz-targets", 6),
-    ("xway-tests", 6),
-    ("xtask", 6),
+    ("xway-runner", 6),
+    ("xway", 7),
+    ("xway-examples", 7),
+    ("xway-fuzz-targets", 7),
+    ("xway-tests", 7),
+    ("xtask", 7),
 ];
 
 /// Packages that may build on these of ours alone, whatever their level.

@@ -25,7 +25,7 @@ pub fn open(iface: &str, peer: &str) -> Result<(Place, Place)> {
     }
     let sender = surroundings.card(peer)?;
     let differ = sender.ifindex != receiver.ifindex;
-    ensure!(differ, "--iface and --peer are both {iface}: name the two ends of a cable");
+    ensure!(differ, "--dev and --peer are both {iface}: name the two ends of a cable");
     Ok((Place::home(&sender.name), Place::home(&receiver.name)))
 }
 

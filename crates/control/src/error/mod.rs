@@ -1,22 +1,29 @@
 //! `Error`: why a call failed, by cause. Causes that belong to one part of the crate have an enum
 //! of their own, which `Error` wraps.
 
+mod confirmation;
+mod daemon;
 mod function;
 mod holder;
 mod lock;
 mod malformed;
+mod map;
 mod memory;
 mod object;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::{fmt, io};
 
 use sys::cap::Cap;
 
+pub use confirmation::ConfirmationError;
+pub use daemon::DaemonError;
 pub use function::FunctionError;
 pub use holder::Holder;
 pub use lock::LockError;
 pub use malformed::Malformed;
+pub use map::MapError;
 pub use memory::MemoryError;
 pub use object::ObjectError;
 
@@ -88,6 +95,18 @@ pub enum Error {
         /// The name of an existing rule that was probably meant.
         similar: Option<String>,
     },
+    /// A map does not accept a change.
+    #[error("{0}")]
+    Map(#[from] MapError),
+    /// The kernel hides the code of a program from this process.
+    #[error("the kernel hides the code of {program}: run as root")]
+    HiddenCode { program: String },
+    /// A program has no machine code.
+    #[error(
+        "{program} has no machine code: the JIT is off (net.core.bpf_jit_enable) or hides it \
+         (net.core.bpf_jit_harden)"
+    )]
+    NoMachineCode { program: String },
     /// The source is not banned.
     #[error("{source_address} is not banned")]
     NotBanned { source_address: IpAddr },
@@ -97,7 +116,7 @@ pub enum Error {
     )]
     NoSampleRule { interface: String },
     /// Several interfaces run a filter, of which one must be chosen.
-    #[error("{} run filters: select one with --iface", interfaces.join(", "))]
+    #[error("{} run filters: select one with --dev", interfaces.join(", "))]
     SeveralFilters { interfaces: Vec<String> },
     /// No interface of this namespace runs a filter.
     #[error("no interface runs a filter: specify rules with --rules FILE")]
@@ -125,6 +144,24 @@ pub enum Error {
         /// ` `name`` with a leading space, or empty where it may not be read.
         name: String,
         mode: &'static str,
+    },
+    /// A change cannot be confirmed, or cannot wait for a confirmation.
+    #[error("{0}")]
+    Confirmation(#[from] ConfirmationError),
+    /// A daemon cannot be started.
+    #[error("{0}")]
+    Daemon(#[from] DaemonError),
+    /// The change would end the SSH session of this process.
+    #[error(
+        "not changed, because the SSH session from {client} uses {interface}: {}; use --force, or \
+         --confirm 60s to undo the change unless `xway confirm` follows",
+        reasons.join("; ")
+    )]
+    Lockout {
+        interface: String,
+        client: IpAddr,
+        /// Why, a sentence each.
+        reasons: Vec<String>,
     },
     /// The request contradicts the configuration of a built-in function.
     #[error("{0}")]
@@ -154,6 +191,21 @@ pub enum Error {
         full(cause.as_ref())
     )]
     UnreadableState { cause: Box<Error> },
+    /// A text input has more bytes than are read.
+    #[error(
+        "it has more than {limit} bytes, the limit for text input: split it into several files or \
+         leave out what is not needed"
+    )]
+    LongText {
+        /// Bytes.
+        limit: u64,
+    },
+    /// The path of a file to write ends with a directory.
+    #[error("{} is not a file name", path.display())]
+    NotAFileName { path: PathBuf },
+    /// A file exists with other contents than those to be written.
+    #[error("{} exists with other contents: use --force to replace it", path.display())]
+    FileExists { path: PathBuf },
     /// Stored data, or a kernel setting, cannot be understood.
     #[error("{0}")]
     Malformed(#[from] Malformed),

@@ -21,6 +21,7 @@ use super::ruleset;
 use crate::Control;
 use crate::counters::{self, Counters, labels_map, text, text_map};
 use crate::error::{Error, Result};
+use crate::record::Record;
 use crate::state::{Generation, Slot, State};
 use crate::target::no_interface;
 
@@ -192,6 +193,11 @@ impl ActiveFilter {
         self.map(globals::MAP).map_or_else(|_| Ok(Globals::default()), |map| Globals::read(&map))
     }
 
+    /// How it was attached.
+    pub fn record(&self) -> Result<Record> {
+        Ok(Record::read(&self.generation)?.unwrap_or_default())
+    }
+
     /// Maps that an object with the same rules reuses: all except constants, and those that belong
     /// to a trial or a sampler.
     pub fn reusable(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
@@ -200,14 +206,15 @@ impl ActiveFilter {
         self.compatible(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
     }
 
-    /// Maps that store rules, labels, counts and globals of the filter, to be added to another
-    /// program of the same rules.
-    pub fn stored_maps(&self) -> Result<[MapDef; 4]> {
+    /// Maps that store rules, labels, counts, globals and record of the filter, to be added to
+    /// another program of the same rules.
+    pub fn stored_maps(&self) -> Result<[MapDef; 5]> {
         let carried = Carried::read(&self.map(CARRIED)?)?.unwrap_or_default();
         let size = self.map(CARRIED)?.value_size() as u32;
         let carried = MapDef { value_size: size, ..carried.map() };
         let labels = labels_map(&self.labels()?);
-        Ok([file_map(&self.text()?), labels, carried, self.globals()?.map()])
+        let (file, globals) = (file_map(&self.text()?), self.globals()?.map());
+        Ok([file, labels, carried, globals, self.record()?.map()])
     }
 
     /// The filter's maps of these names, if they have the shape of an object's map.

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use filter::abi::Need;
 use filter::language::lint::{Warning, lint};
-use filter::{
-    Action, Environment, File, Form, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
-};
+use filter::{Environment, File, Form, Needs, PROGRAM, Policies, Ruleset, compile};
 use serde::Serialize;
 
 use super::memory::{self, Memory};
+use super::ruleset;
 use crate::check::{self, Outcome};
 use crate::error::Result;
 
@@ -170,17 +169,8 @@ impl RulesCheck<'_> {
 
     /// Interfaces that rules name and that exist.
     fn environment(&self, rules: &Ruleset) -> Environment {
-        let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
-        let names = tests.filter_map(|test| match test {
-            Test::Interface { names, .. } => Some(names),
-            _ => None,
-        });
-        let targets = rules.rules.iter().filter_map(|rule| match &rule.action {
-            Action::Redirect(Redirect::Interface(name)) => Some(name),
-            _ => None,
-        });
         let known = |name: &String| Some((name.clone(), *self.interfaces.get(name)?));
-        let interfaces = names.flatten().chain(targets).filter_map(known).collect();
+        let interfaces = ruleset::interface_names(rules).filter_map(known).collect();
         Environment { interfaces, ..Environment::default() }
     }
 }

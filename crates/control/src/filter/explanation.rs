@@ -21,6 +21,10 @@ pub struct Explanation {
     pub layers: Vec<LayerExplanation>,
     /// Index of the layer that decided, from 0; `null` where none did.
     pub decided: Option<usize>,
+    /// Link type with which the packet was captured, if an Ethernet header was added to it; else
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framed: Option<String>,
 }
 
 /// A packet that arrived on an interface, with `--live`.
@@ -74,6 +78,7 @@ impl Explanation {
             reason: judgement.reason.label(),
             layers: layers.map(|judged| LayerExplanation::new(judged, rules)).collect(),
             decided: judgement.decided,
+            framed: None,
         }
     }
 }

@@ -47,11 +47,25 @@ impl Globals {
         Ok(())
     }
 
+    /// One line `name=value` for each.
+    pub fn lines(&self) -> String {
+        self.0.iter().map(|(name, value)| format!("{name}={value}\n")).collect()
+    }
+
+    /// Whether the same variables have the same values, in any order.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().all(|pair| other.0.contains(pair))
+    }
+
+    /// Names and values.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     /// The map that stores them.
     pub fn map(&self) -> MapDef {
-        let lines = self.0.iter().map(|(name, value)| format!("{name}={value}\n"));
         // The last line break keeps the map from being empty, which the kernel refuses.
-        text_map(MAP, &(lines.collect::<String>() + "\n"))
+        text_map(MAP, &(self.lines() + "\n"))
     }
 }
 

@@ -1,9 +1,13 @@
 //! Options of a change of rules, and its report.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use kernel::Mode;
 use serde::Serialize;
 
 use super::memory::Memory;
+use crate::lockout::Lockout;
 
 /// How the program of a rule set is attached.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +22,12 @@ pub struct FilterPlacement {
     pub memory: Option<u64>,
     /// Load rules that depend on VLAN tags even if tags cannot be seen.
     pub ignore_stripped_tags: bool,
+    /// What ran before runs again after this time, unless the change is confirmed.
+    pub confirm: Option<Duration>,
+    /// Whether the change may end the SSH session of this process.
+    pub lockout: Lockout,
+    /// The declaration that the change comes from.
+    pub declaration: Option<PathBuf>,
 }
 
 /// How a rule set is loaded.
@@ -26,8 +36,9 @@ pub struct ApplyOptions {
     pub placement: FilterPlacement,
     /// Whether sources will be banned manually, for which the program has to look up bans.
     pub bans: bool,
-    /// Discard global variables that were set for the previous rules.
-    pub reset_globals: bool,
+    /// Discard what was set for the previous rules: global variables, and the declaration that they
+    /// come from.
+    pub reset: bool,
 }
 
 impl ApplyOptions {

@@ -5,7 +5,7 @@
 //! programs themselves, some tens of KiB, which only the kernel knows.
 
 use spec::{MapDef, Spec};
-use sys::memory::{Room, room};
+use sys::memory::{FreeMemory, free_memory};
 
 pub use crate::memory::{MapMemory, Memory, amount};
 
@@ -27,17 +27,17 @@ pub fn check(memory: &Memory, spec: &Spec, limit: Option<u64>) -> Result<(), Mem
     if let Some(limit) = limit.filter(|limit| memory.bytes > *limit) {
         return Err(MemoryError::OverLimit { needed: memory.clone(), limit });
     }
-    match room() {
-        Some(room) => fits(memory, filling(spec), &room),
+    match free_memory() {
+        Some(available) => fits(memory, filling(spec), &available),
         None => Ok(()),
     }
 }
 
-fn fits(memory: &Memory, filling: u64, room: &Room) -> Result<(), MemoryError> {
-    if memory.bytes + filling <= room.free {
+fn fits(memory: &Memory, filling: u64, available: &FreeMemory) -> Result<(), MemoryError> {
+    if memory.bytes + filling <= available.free {
         return Ok(());
     }
-    let (free, limited_by) = (room.free, room.by.clone());
+    let (free, limited_by) = (available.free, available.by.clone());
     Err(MemoryError::OverFree { needed: memory.clone(), filling, free, limited_by })
 }
 
@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn the_free_memory_is_compared_to_the_byte() {
-        let room = |free| Room { free, by: "/sys/memory.max".into() };
-        fits(&memory(), 1 << 20, &room(4 << 20)).unwrap();
-        let error = fits(&memory(), 1 << 20, &room((4 << 20) - 1)).unwrap_err().to_string();
+        let available = |free| FreeMemory { free, by: "/sys/memory.max".into() };
+        fits(&memory(), 1 << 20, &available(4 << 20)).unwrap();
+        let error = fits(&memory(), 1 << 20, &available((4 << 20) - 1)).unwrap_err().to_string();
         assert!(error.contains("/sys/memory.max") && error.contains("1.0 MiB more"), "{error}");
     }
 }

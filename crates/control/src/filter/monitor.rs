@@ -38,6 +38,16 @@ impl FilterMonitor {
     /// A report with rates since the previous reading. Where other rules were loaded meanwhile,
     /// rates start again; they continue where the same rules have another program, as in a trial.
     pub fn read(&mut self) -> Result<FilterReport> {
+        self.read_as(None)
+    }
+
+    /// As [`read`](Self::read), for a caller that knows which program runs now, and so whether the
+    /// filter has to be found again.
+    pub(crate) fn read_running(&mut self, program: u32) -> Result<FilterReport> {
+        self.read_as(Some(program))
+    }
+
+    fn read_as(&mut self, running: Option<u32>) -> Result<FilterReport> {
         let known = self.active.program.id();
         let old = &self.loaded.rules;
         let ask = |active: &ActiveFilter| {
@@ -45,9 +55,17 @@ impl FilterMonitor {
             let left = active.left(loaded.as_ref().map_or(old, |loaded| &loaded.rules))?;
             Ok((loaded, left, Instant::now(), active.read()?))
         };
-        let (active, (loaded, left, now, counts)) =
-            ActiveFilter::read_consistent(&self.control, &self.interface, ask)?;
-        self.active = active;
+        // Pins that were removed meanwhile belong to a filter that was replaced.
+        let unchanged = (running == Some(known)).then(|| ask(&self.active).ok()).flatten();
+        let (loaded, left, now, counts) = match unchanged {
+            Some(read) => read,
+            None => {
+                let (active, read) =
+                    ActiveFilter::read_consistent(&self.control, &self.interface, ask)?;
+                self.active = active;
+                read
+            }
+        };
         if let Some(loaded) = loaded {
             let is_same = loaded.rules == self.loaded.rules;
             self.loaded = loaded;

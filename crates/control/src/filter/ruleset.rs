@@ -7,7 +7,7 @@ use std::path::Path;
 
 use filter::compile::actions::Sizes;
 use filter::compile::plan::Budget;
-use filter::{Action, Compiled, Environment, File, Form, Ruleset, Source, compile};
+use filter::{Action, Compiled, Environment, File, Form, Redirect, Ruleset, Source, Test, compile};
 use sys::net::Netlink;
 use sys::thread::monotonic_ns;
 
@@ -35,6 +35,20 @@ pub fn parse_stored(text: &str) -> Result<File> {
 /// Name and text of each rule. Rules of two rule sets are the same if these are equal.
 pub fn identities(rules: &Ruleset) -> Vec<String> {
     rules.rules.iter().map(|rule| format!("{}: {}", rule.name, rule.body())).collect()
+}
+
+/// Names of interfaces in rules.
+pub fn interface_names(rules: &Ruleset) -> impl Iterator<Item = &String> {
+    let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
+    let names = tests.filter_map(|test| match test {
+        Test::Interface { names, .. } => Some(names),
+        _ => None,
+    });
+    let targets = rules.rules.iter().filter_map(|rule| match &rule.action {
+        Action::Redirect(Redirect::Interface(name)) => Some(name),
+        _ => None,
+    });
+    names.flatten().chain(targets)
 }
 
 /// Compiles rules to a program of this form for an interface of this host. `bans` states whether

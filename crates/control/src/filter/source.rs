@@ -6,11 +6,17 @@ use std::sync::OnceLock;
 use filter::File;
 use filter::language::classic::{Classic, Program};
 use sys::pcap::Library;
+use sys::stdio::is_stdio;
 
 use crate::error::Result;
+use crate::text;
 
-/// Reads a rule file and the files of its sets.
+/// Reads a rule file and the files of its sets; `-` is standard input.
 pub fn read(path: &Path) -> Result<File> {
+    if is_stdio(path) {
+        let text = text::read(path)?;
+        return Ok(File::parse("stdin", &text, Path::new(""), expression)?);
+    }
     Ok(File::read(path, expression)?)
 }
 

@@ -23,6 +23,8 @@ use crate::Control;
 use crate::attach::{Detached, detach_all};
 use crate::counters;
 use crate::error::{Context as _, Error, Holder, Result};
+use crate::lockout;
+use crate::record::Record;
 use crate::state::{self, State};
 use crate::tags::Tagging;
 use crate::target::{Placement, Target, by_frame_size};
@@ -76,9 +78,12 @@ impl Update {
     /// limits of persisting rules are kept.
     ///
     /// # Errors
-    /// The rules cannot be compiled, their maps do not fit, or the kernel refuses the program; then
-    /// the active rules remain.
+    /// The rules cannot be compiled, their maps do not fit, they end the session of this process,
+    /// or the kernel refuses the program; then the active rules remain.
     pub fn apply(&self, file: &File, options: &ApplyOptions) -> Result<LoadReport> {
+        let lockout = self.placement(&options.placement).lockout();
+        let place = self.target.place();
+        lockout::check_rules(self.target.slot.control(), &file.ruleset, place, lockout)?;
         let (mode, memory, timings) = ruleset::by_form(|form| self.apply_as(file, options, form))?;
         Ok(LoadReport {
             interface: self.target.interface.clone(),
@@ -131,6 +136,7 @@ impl Update {
         made.spec.maps.push(file_map(&ruleset::stored_text(file)));
         made.spec.maps.extend(counters::missing_labels(&made.spec));
         made.spec.maps.push(self.carried(rules)?.map());
+        self.record(options)?.add_to(&mut made.spec, self.placement(&options.placement).mode);
         let (placement, compile_s) = (self.placement(&options.placement), clock.lap());
         let tagging =
             self.tagging(&[rules], placement.mode, options.placement.ignore_stripped_tags)?;
@@ -171,6 +177,9 @@ impl Update {
             mode: asked.mode.or(runs).unwrap_or(Mode::Native),
             replace: asked.replace || runs.is_some() || self.is_watched(),
             set: Vec::new(),
+            confirm: asked.confirm,
+            lockout: asked.lockout,
+            declaration: asked.declaration.clone(),
         }
     }
 
@@ -186,9 +195,17 @@ impl Update {
 
     /// Global variables of the active filter, with those of the options.
     pub fn globals(&self, options: &ApplyOptions) -> Result<Globals> {
-        let active = self.active.as_ref().filter(|_| !options.reset_globals);
+        let active = self.active.as_ref().filter(|_| !options.reset);
         let known = active.map_or(Ok(Globals::default()), ActiveFilter::globals)?;
         Ok(known.with(&options.placement.set))
+    }
+
+    /// The record of a changed filter: that of the active one, unless the options reset it.
+    fn record(&self, options: &ApplyOptions) -> Result<Record> {
+        match self.active.as_ref().filter(|_| !options.reset) {
+            Some(active) => active.record(),
+            None => Ok(Record::of_filter(options.placement.declaration.as_deref())),
+        }
     }
 
     /// Claims the interface for a trial; only one runs at a time. The claim is held while the file
@@ -237,11 +254,10 @@ impl Update {
         placement: &Placement,
     ) -> Result<LoadTimings> {
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
-        let programs = vec![program.to_owned()];
         let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
         let shared = shared.iter().map(again).collect::<Result<_>>()?;
         timings.carry_s = clock.lap();
-        let object = self.target.load_sharing(&made.spec, programs, placement.mode, shared)?;
+        let object = self.target.load(&made.spec, (program, &[]), placement, shared)?;
         made.actions.fill(|name| object.map(name))?;
         timings.load_s = clock.lap();
         if let Some(handover) = handover {

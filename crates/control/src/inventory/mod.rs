@@ -2,7 +2,9 @@
 //!
 //! Rule: an answer is read once and is a plain value. Not here: changing a map, naming an object.
 
+mod bytes;
 mod descriptor;
+pub mod listing;
 mod maps;
 mod programs;
 mod tree;
@@ -10,6 +12,7 @@ mod types;
 
 use serde::Serialize;
 
+pub use bytes::{BytesError, hex, parse_bytes};
 pub use descriptor::{DescriptorInfo, descriptor};
 pub use maps::{
     Content, Entries, Entry, Found, Map, MapRef, MapReport, Maps, ProgramName, content, entries,

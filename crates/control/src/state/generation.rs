@@ -2,11 +2,23 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kernel::{Map, Object, Program};
+use spec::Map as _;
+use sys::thread::monotonic_ns;
 
 use super::{if_pinned, remove};
 use crate::error::{Context as _, Result};
+
+/// What is pinned beside the program and the maps of a generation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Companions<'a> {
+    /// The program that runs again after a trial, or if the change is not confirmed.
+    pub before: Option<&'a Program>,
+    /// The program that replaces this generation's own once the change is confirmed.
+    pub confirmed: Option<&'a Program>,
+}
 
 /// A directory of pins. It is complete when it contains the program, which is pinned last.
 #[derive(Clone, Debug)]
@@ -19,17 +31,16 @@ impl Generation {
         Self { folder }
     }
 
-    /// Pins all maps of `object`, then `program`. With `before` it is the generation of a trial,
-    /// after which `before` runs again.
+    /// Pins all maps of `object`, then `program`.
     pub(super) fn create(
         &self,
         object: &Object,
         program: &Program,
-        before: Option<&Program>,
+        companions: Companions<'_>,
     ) -> Result<Self> {
         let shown = || format!("cannot keep the program at {}", self.folder.display());
         fs::create_dir(&self.folder).with_context(shown)?;
-        match self.fill(object, program, before) {
+        match self.fill(object, program, companions) {
             Ok(()) => Ok(self.clone()),
             Err(error) => {
                 // The first error is reported; the next writer removes what is left.
@@ -39,13 +50,13 @@ impl Generation {
         }
     }
 
-    fn fill(&self, object: &Object, program: &Program, before: Option<&Program>) -> Result<()> {
+    fn fill(&self, object: &Object, program: &Program, companions: Companions<'_>) -> Result<()> {
         fs::create_dir(self.maps()).context("cannot create the directory of maps")?;
         for map in object.maps() {
             map.pin(&self.maps().join(pin_name(map.name())))?;
         }
-        if let Some(before) = before {
-            before.pin(&self.folder.join(BEFORE))?;
+        for (companion, pin) in [(companions.before, BEFORE), (companions.confirmed, CONFIRMED)] {
+            companion.map_or(Ok(()), |companion| companion.pin(&self.folder.join(pin)))?;
         }
         program.pin(&self.folder.join(PROGRAM))?;
         Ok(())
@@ -71,7 +82,38 @@ impl Generation {
         if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
     }
 
-    /// The program that runs again after a trial; `None` for other generations.
+    /// Whether it runs as this program: as its own, or as the one that follows a confirmation.
+    pub(super) fn is_of(&self, program: u32) -> Result<bool> {
+        let is_it = |one: Option<Program>| one.is_some_and(|one| one.id() == program);
+        Ok(is_it(self.program()?) || is_it(self.confirmed()?))
+    }
+
+    /// The program that follows a confirmation; `None` if there is nothing to confirm.
+    pub fn confirmed(&self) -> Result<Option<Program>> {
+        if_pinned(Program::from_pin(&self.folder.join(CONFIRMED)))
+    }
+
+    /// Time in which the change must be confirmed, zero if it is over; `None` if there is nothing
+    /// to confirm.
+    pub fn time_left(&self) -> Result<Option<Duration>> {
+        if self.confirmed()?.is_none() {
+            return Ok(None);
+        }
+        let deadline = self.map(DEADLINE)?.lookup(&[0; 4])?.and_then(|bytes| bytes.try_into().ok());
+        let deadline = deadline.map_or(0, u64::from_ne_bytes);
+        Ok(Some(Duration::from_nanos(deadline.saturating_sub(monotonic_ns()))))
+    }
+
+    /// Completes a confirmation: the program that runs now becomes the generation's own.
+    pub(super) fn complete(&self) -> Result<()> {
+        remove(&self.folder.join(BEFORE), |path| fs::remove_file(path))?;
+        let shown = || format!("cannot complete the confirmation at {}", self.folder.display());
+        let [confirmed, program] = [CONFIRMED, PROGRAM].map(|name| self.folder.join(name));
+        fs::rename(confirmed, program).with_context(shown)
+    }
+
+    /// The program that runs again after a trial, or if the change is not confirmed; `None` for
+    /// other generations.
     pub(super) fn before(&self) -> Result<Option<Program>> {
         if_pinned(Program::from_pin(&self.folder.join(BEFORE)))
     }
@@ -90,13 +132,22 @@ impl Generation {
         Map::from_pin(&path).with_context(|| format!("cannot open the pinned map `{name}`"))
     }
 
+    /// Pins another map in place of the one of this name.
+    pub fn replace_map(&self, name: &str, map: &Map) -> Result<()> {
+        let [path, new] =
+            ["", "_new"].map(|suffix| self.maps().join(pin_name(&format!("{name}{suffix}"))));
+        remove(&new, |path| fs::remove_file(path))?;
+        map.pin(&new)?;
+        fs::rename(&new, &path).with_context(|| format!("cannot replace {}", path.display()))
+    }
+
     /// Removes all pins; a program that is attached continues to run.
     pub(super) fn remove(&self) -> Result<()> {
         for pin in files(&self.maps()) {
             remove(&pin, |path| fs::remove_file(path))?;
         }
         remove(&self.maps(), |path| fs::remove_dir(path))?;
-        for pin in [PROGRAM, BEFORE] {
+        for pin in [PROGRAM, CONFIRMED, BEFORE] {
             remove(&self.folder.join(pin), |path| fs::remove_file(path))?;
         }
         remove(&self.folder, |path| fs::remove_dir(path))
@@ -120,6 +171,9 @@ fn files(path: &Path) -> Vec<PathBuf> {
 
 const PROGRAM: &str = "program";
 const BEFORE: &str = "before";
+const CONFIRMED: &str = "confirmed";
+/// Map with the time at which an unconfirmed change ends, in nanoseconds of the monotonic clock.
+pub const DEADLINE: &str = "xway_deadline";
 const NAME_LIMIT: usize = 128;
 
 #[cfg(test)]

@@ -107,7 +107,10 @@ impl Journal {
         let mut steps = self.steps_here()?;
         steps.retain(|one| one.ifindex != step.ifindex);
         steps.push(step.clone());
-        self.write(steps).context("the change cannot be recorded, so it was not begun")
+        self.write(steps).with_context(|| {
+            let directory = self.root.display();
+            format!("the change cannot be recorded in {directory}, so it was not begun")
+        })
     }
 
     /// Commits the changes of these interfaces with one write.

@@ -12,6 +12,7 @@
 //! Rule: only the kernel knows which programs run. A generation is valid if the interface runs its
 //! program; all others are left over, and the next process that changes the state removes them.
 
+mod confirmation;
 mod counts;
 mod generation;
 mod journal;
@@ -28,6 +29,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
 use sys::cap::{Cap, Caps};
 use sys::errno::{EACCES, ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
@@ -36,7 +38,7 @@ use sys::netns::{NetNs, NetNsId};
 use crate::error::{Context as _, Error, Result, full};
 
 pub use crate::error::Holder;
-pub use generation::Generation;
+pub use generation::{Companions, DEADLINE, Generation};
 use journal::{Journal, Step};
 use lock::Lock;
 pub use offload::Offload;
@@ -47,17 +49,25 @@ pub use trial::Trial;
 use crate::Control;
 use crate::notice::Notice;
 
-/// Creates the state directory, mounts its bpffs, and makes a user the owner of both. Returns the
-/// directory.
+/// A state directory that was prepared for a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Initialized {
+    /// Absolute path of the state directory.
+    pub state: String,
+    /// Number of the user who owns it.
+    pub owner: u32,
+}
+
+/// Creates the state directory, mounts its bpffs, and makes a user the owner of both.
 ///
 /// # Errors
 /// This process may not mount (`CAP_SYS_ADMIN`) or change owners (`CAP_CHOWN`), or the user could
 /// replace a directory above it.
-pub fn prepare(control: &Control, owner: u32) -> Result<PathBuf> {
+pub fn prepare(control: &Control, owner: u32) -> Result<Initialized> {
     let directory = std::path::absolute(control.root()).context("--state is not a valid path")?;
     sys::mount::bpffs_for(&directory.join(BPFFS), Some(owner))
         .with_context(|| format!("cannot prepare {} (--state)", directory.display()))?;
-    Ok(directory)
+    Ok(Initialized { state: directory.display().to_string(), owner })
 }
 
 /// The state directory, for reading.
@@ -117,11 +127,18 @@ impl State {
         lock::claim(&root::open(control.root())?, &name)
     }
 
+    /// Claims the state directory for the purpose `what`, as [`claim`](Self::claim) claims an
+    /// interface.
+    pub fn claim_directory(control: &Control, what: &str) -> Result<Result<File, Holder>> {
+        lock::claim(&root::open(control.root())?, &format!("{what}-net-all"))
+    }
+
     /// Restores the program that ran on an interface before a trial or a change whose process was
-    /// killed. Processes that only read do so as well. Without the necessary rights, or while
-    /// another process writes (and so restores it), nothing happens.
+    /// killed, or before a change that was not confirmed in time. Processes that only read do so as
+    /// well. Without the necessary rights, or while another process writes (and so restores it),
+    /// nothing happens.
     pub fn restore_abandoned(&self, slot: &Slot, running: impl IntoIterator<Item = u32>) {
-        let is_abandoned = |program| matches!(slot.before_abandoned(program), Ok(Some(_)));
+        let is_abandoned = |program| matches!(slot.successor(program), Ok(Some(_)));
         let steps = slot.journal().steps().unwrap_or_default();
         let is_incomplete = || steps.iter().any(|step| !slot.is_trial_step(step));
         let needs_repair = running.into_iter().any(is_abandoned) || is_incomplete();
@@ -239,7 +256,7 @@ impl Writer {
                 continue;
             }
             let running = links.get(&ifindex).map_or(&[][..], Vec::as_slice);
-            let mut wanted = slot.end_abandoned_trials(ifindex, running)?;
+            let mut wanted = slot.end_abandoned(ifindex, running)?;
             // The program of an interface that was moved to another namespace.
             wanted.extend(slot.attached()?);
             slot.sweep_but(&wanted)?;

@@ -37,7 +37,7 @@ impl Slot {
         self.control.root()
     }
 
-    pub(super) fn control(&self) -> &Control {
+    pub(crate) fn control(&self) -> &Control {
         &self.control
     }
 
@@ -105,10 +105,7 @@ impl Slot {
 
     /// Detaches exactly this program.
     pub fn detach(&self, ifindex: Ifindex, program: u32, mode: kernel::Mode) -> Result<()> {
-        let program = match self.program(program)? {
-            Some(ours) => ours,
-            None => Program::from_id(program)?,
-        };
+        let program = self.open(program)?;
         let link = self.link()?;
         let expected = ExpectedState {
             program: Some(&program),
@@ -118,10 +115,16 @@ impl Slot {
         Ok(kernel::detach(ifindex, mode, expected)?)
     }
 
+    /// Opens a program by its pin in this slot, else by its id, which needs `CAP_SYS_ADMIN`.
+    pub fn open(&self, id: u32) -> Result<Program> {
+        self.program(id)?.map_or_else(|| Ok(Program::from_id(id)?), Ok)
+    }
+
     /// A program that is pinned in this slot.
     pub(super) fn program(&self, id: u32) -> Result<Option<Program>> {
         if let Some(ours) = self.generation_of(id)? {
-            return ours.program();
+            let own = ours.program()?.filter(|one| one.id() == id);
+            return own.map_or_else(|| ours.confirmed(), |own| Ok(Some(own)));
         }
         let replaced = if_pinned(Program::from_pin(&self.replaced()))?;
         Ok(replaced.filter(|one| one.id() == id))
@@ -174,7 +177,7 @@ impl Slot {
     /// A pin cannot be opened, so the program may have a generation.
     pub fn generation_of(&self, program_id: u32) -> Result<Option<Generation>> {
         for one in self.generations()? {
-            if one.program()?.is_some_and(|it| it.id() == program_id) {
+            if one.is_of(program_id)? {
                 return Ok(Some(one));
             }
         }
@@ -195,11 +198,14 @@ impl Slot {
     }
 
     /// Removes all generations except those of the running programs, and those that run again after
-    /// a trial.
+    /// a trial or without a confirmation.
     pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
         let mut wanted = Vec::new();
         for id in running {
-            self.generation_of(*id)?.map_or(Ok(()), |one| self.settle(&one))?;
+            if let Some(generation) = self.generation_of(*id)? {
+                self.settle(&generation)?;
+                self.complete(&generation, *id)?;
+            }
             wanted.extend(self.below(*id)?);
         }
         self.keep_where(|one| Ok(one.program()?.is_some_and(|it| wanted.contains(&it.id()))))

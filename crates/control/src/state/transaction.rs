@@ -11,7 +11,7 @@ use kernel::{Attach, Link, Mode, Object, Program, Replace};
 use sys::errno::ENODEV;
 use sys::net::{Ifindex, Netlink};
 
-use super::generation::Generation;
+use super::generation::{Companions, Generation};
 use super::journal::{Running, Step};
 use super::{Slot, remove};
 use crate::error::{Context as _, Malformed, Result};
@@ -48,25 +48,24 @@ impl Slot {
         name: &str,
         object: &Object,
         attach: &Attach<'_>,
-        scope: Scope,
+        (companions, scope): (Companions<'_>, Scope),
     ) -> Result<Transaction> {
-        Transaction::make(self, &self.next(name)?, object, attach, (None, scope))
+        Transaction::make(self, &self.next(name)?, object, attach, (companions, scope))
     }
 }
 
 impl Transaction {
-    /// Attaches the program of a new generation; with `before` as a trial, after which that program
-    /// runs again.
+    /// Attaches the program of a new generation.
     pub(super) fn make(
         slot: &Slot,
         next: &Generation,
         object: &Object,
         attach: &Attach<'_>,
-        (before, scope): (Option<&Program>, Scope),
+        (companions, scope): (Companions<'_>, Scope),
     ) -> Result<Self> {
         slot.make_folder()?;
         let old = running(attach)?;
-        let generation = Some(next.create(object, attach.program, before)?);
+        let generation = Some(next.create(object, attach.program, companions)?);
         let (slot, ifindex, program) = (slot.clone(), attach.ifindex, attach.program.id());
         let mut transaction = Self { slot, ifindex, program, link: None, generation, step: None };
         let is_switch = old.is_some_and(|old| old.mode != attach.mode);

@@ -7,12 +7,22 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::time::Duration;
 
 use kernel::{Attach, Mode, Object, Program, Replace};
 use sys::net::{Ifindex, Netlink};
 
+use super::generation::Companions;
 use super::{Generation, Scope, Slot, Transaction, Writer, root};
 use crate::error::{Context as _, Result};
+use crate::notice::Notice;
+
+/// What runs after an abandoned trial or an unconfirmed change.
+#[derive(Debug)]
+pub(super) enum Successor {
+    Program(Program),
+    Nothing,
+}
 
 /// A running trial. Dropping it restores the previous program, unless another process changed the
 /// program meanwhile. A holder of the writers' lock must release the lock first.
@@ -40,7 +50,8 @@ impl Slot {
         let next = self.next(name)?;
         let file = self.trial(next.number());
         let lock = self.lock(&file)?;
-        let change = Transaction::make(self, &next, object, attach, (before, Scope::One))?;
+        let companions = Companions { before, confirmed: None };
+        let change = Transaction::make(self, &next, object, attach, (companions, Scope::One))?;
         Ok(Trial {
             slot: self.clone(),
             ifindex: attach.ifindex,
@@ -51,34 +62,69 @@ impl Slot {
         })
     }
 
-    /// Restores the programs that ran before trials whose processes were killed. Returns the
-    /// programs that run afterwards; a trial whose predecessor cannot be restored continues.
-    pub(super) fn end_abandoned_trials(
+    /// Restores the programs that ran before trials whose processes were killed, and before changes
+    /// that were not confirmed in time. Returns the programs that run afterwards; a program whose
+    /// predecessor cannot be restored continues.
+    pub(super) fn end_abandoned(
         &self,
         ifindex: Ifindex,
         running: &[(Mode, u32)],
     ) -> Result<Vec<u32>> {
         let mut now = Vec::new();
         for (mode, program) in running {
-            let Some(before) = self.before_abandoned(*program)? else {
+            let Some(successor) = self.successor(*program)? else {
                 now.push(*program);
                 continue;
             };
-            let attach = Attach { ifindex, program: &before, mode: *mode, replace: Replace::Yes };
-            let put_back =
-                self.attach(&attach, Some(*program), false).and_then(|link| self.keep(link));
-            now.push(if put_back.is_ok() { before.id() } else { *program });
+            let unconfirmed = self.generation_of(*program)?;
+            let unconfirmed = unconfirmed.filter(|one| matches!(one.confirmed(), Ok(Some(_))));
+            match self.succeed(ifindex, (*mode, *program), successor) {
+                Ok(program) => {
+                    now.extend(program);
+                    if let Some(generation) = unconfirmed {
+                        let interface = Netlink::open()?.link_by_index(ifindex)?.name;
+                        let program = generation.name().to_owned();
+                        self.notify(&Notice::Unconfirmed { interface, program });
+                    }
+                }
+                Err(_) => now.push(*program),
+            }
         }
         Ok(now)
     }
 
-    /// The program to restore if this one belongs to a trial whose process was killed.
-    pub(super) fn before_abandoned(&self, program: u32) -> Result<Option<Program>> {
+    /// Attaches what runs after this program, and returns its id.
+    pub(super) fn succeed(
+        &self,
+        ifindex: Ifindex,
+        (mode, program): (Mode, u32),
+        successor: Successor,
+    ) -> Result<Option<u32>> {
+        match successor {
+            Successor::Nothing => self.detach(ifindex, program, mode).map(|()| None),
+            Successor::Program(before) => {
+                let attach = Attach { ifindex, program: &before, mode, replace: Replace::Yes };
+                self.keep(self.attach(&attach, Some(program), false)?)?;
+                Ok(Some(before.id()))
+            }
+        }
+    }
+
+    /// What to run after this program, if it belongs to a trial whose process was killed or to a
+    /// change that was not confirmed in time; `None` if the program continues.
+    pub(super) fn successor(&self, program: u32) -> Result<Option<Successor>> {
         let abandoned = self.generation_of(program)?.filter(|one| !self.is_tried(one));
-        let Some(before) = abandoned.map_or(Ok(None), |one| one.before())? else {
+        let Some(generation) = abandoned else { return Ok(None) };
+        if generation.confirmed()?.is_some_and(|one| one.id() == program) {
             return Ok(None);
-        };
-        Ok(self.before_abandoned(before.id())?.or(Some(before)))
+        }
+        match (generation.time_left()?, generation.before()?) {
+            (Some(Duration::ZERO), None) => Ok(Some(Successor::Nothing)),
+            (None | Some(Duration::ZERO), Some(before)) => {
+                Ok(self.successor(before.id())?.or(Some(Successor::Program(before))))
+            }
+            _ => Ok(None),
+        }
     }
 
     pub(super) fn is_tried(&self, generation: &Generation) -> bool {

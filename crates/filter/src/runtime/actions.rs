@@ -42,9 +42,9 @@ impl CompiledActions {
 
 /// Counters of actions that failed, summed over all processors.
 pub fn events<M: Map>(map: &M) -> Result<Vec<(abi::Event, u64)>, M::Error> {
-    let mut events = Vec::new();
+    let (mut events, values) = (Vec::new(), map.array()?);
     for event in abi::Event::ALL {
-        let bytes = map.lookup(&(event as u32).to_le_bytes())?.unwrap_or_default();
+        let bytes = values.get(event as usize).map_or(&[][..], Vec::as_slice);
         let counts = bytes.as_chunks::<8>().0.iter().map(|count| u64::from_le_bytes(*count));
         events.push((event, counts.sum()));
     }

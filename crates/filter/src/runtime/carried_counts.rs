@@ -123,11 +123,8 @@ impl Carried {
 
 /// The counters of a program's own rules, from `filter_counts`.
 pub fn counts<M: Map>(map: &M) -> Result<Vec<Count>, M::Error> {
-    let mut counts = Vec::new();
-    while let Some(value) = map.lookup(&(counts.len() as u32).to_le_bytes())? {
-        counts.push(parts(&value).fold(Count::default(), sum));
-    }
-    Ok(counts)
+    let values = map.array()?;
+    Ok(values.iter().map(|value| parts(value).fold(Count::default(), sum)).collect())
 }
 
 fn parts(bytes: &[u8]) -> impl Iterator<Item = Count> {

@@ -2,9 +2,10 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use spec::{Insn, Spec};
+use spec::{Insn, Spec, back_edges};
 use sys::bpf::uapi::prog_flag;
 use sys::bpf::{self, ProgLoad};
+use sys::cap::{Cap, Caps};
 use sys::errno::{EAGAIN, ENOSPC};
 
 use super::fixup::{self, Patched};
@@ -31,9 +32,25 @@ pub(super) struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Loads one program.
+    /// Loads one program. Loops that only Linux 6.7 takes get jumps where the kernel requires them.
     pub fn load(&self, number: usize, host: &mut Host) -> Result<Program> {
         let program = &self.spec.programs[number];
+        let refused = match self.load_code(program, number, host) {
+            Err(error) if is_about_loop(&error) => error,
+            other => return other,
+        };
+        match back_edges::with_jumps(program) {
+            Some(program) => self.load_code(&program, number, host),
+            None => Err(refused),
+        }
+    }
+
+    fn load_code(
+        &self,
+        program: &spec::Program,
+        number: usize,
+        host: &mut Host,
+    ) -> Result<Program> {
         let kind = self.options.kind.unwrap_or(program.kind);
         if kind.program_type == 0 {
             let (program, section) = (program.name.clone(), program.section.clone());
@@ -86,6 +103,7 @@ impl Loader<'_> {
             return Error::from_call(sys::Error { object: program.name.clone(), ..refusal.error });
         };
         let mut log = log.with_program(program, self.spec.btf.as_ref());
+        log.lacks_perfmon = Caps::effective().is_ok_and(|caps| !caps.allows(Cap::Perfmon));
         // The verifier rejects the call that replaces the field, which does not explain the cause.
         let missing = program.unresolved.iter().find(|field| Some(field.slot) == log.slot);
         if let Some(field) = missing {
@@ -97,6 +115,11 @@ impl Loader<'_> {
             log: Box::new(log),
         }
     }
+}
+
+/// Whether the verifier refused an edge that closes a loop.
+fn is_about_loop(error: &Error) -> bool {
+    matches!(error, Error::Verifier { log, .. } if log.decisive.starts_with("back-edge from insn"))
 }
 
 /// Why programs of a type are not loaded: the kernel requires the function that they attach to.

@@ -151,6 +151,12 @@ impl spec::Map for Map {
         Ok(found.then_some(value))
     }
 
+    fn array(&self) -> Result<Vec<Vec<u8>>> {
+        let mut elements = self.entries()?;
+        elements.sort_by_key(|(key, _)| key.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes)));
+        Ok(elements.into_iter().map(|(_, value)| value).collect())
+    }
+
     fn update(&self, key: &[u8], value: &[u8], expect: Expect) -> Result<()> {
         self.check(key, Some(value))?;
         let flags = flags_of(expect);

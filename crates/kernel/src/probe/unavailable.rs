@@ -1,5 +1,7 @@
 //! Why a feature is not available.
 
+use sys::errno::{EACCES, EPERM};
+
 use thiserror::Error;
 
 use crate::error::Error as LoadError;
@@ -37,6 +39,18 @@ pub enum Unavailable {
     /// Any other failure of loading or attaching.
     #[error("{message}")]
     Failed { message: String },
+}
+
+impl Unavailable {
+    /// Whether the kernel refused because of missing rights, so that nothing is known about the
+    /// feature.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::System(error) => error.is(EPERM) || error.is(EACCES),
+            Self::Failed { message } => message.contains("(EPERM)"),
+            _ => false,
+        }
+    }
 }
 
 impl From<LoadError> for Unavailable {

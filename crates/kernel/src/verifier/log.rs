@@ -29,6 +29,9 @@ pub struct VerifierLog {
     pub insn: String,
     /// Source line of the decisive instruction, if the object has line information.
     pub source: Option<Source>,
+    /// The process lacked `CAP_PERFMON`, without which the verifier forbids what every program of
+    /// packets does, so the message is not about the program.
+    pub lacks_perfmon: bool,
 }
 
 /// A line of source code.
@@ -95,6 +98,9 @@ impl VerifierLog {
 
     /// Advice for the most frequent mistakes.
     pub fn hint(&self) -> Option<&'static str> {
+        if self.lacks_perfmon {
+            return Some(LACKS_PERFMON);
+        }
         hint::of(&self.decisive).or_else(|| self.more.iter().find_map(|line| hint::of(line)))
     }
 
@@ -124,6 +130,9 @@ impl VerifierLog {
         }
     }
 }
+
+const LACKS_PERFMON: &str = "this process lacks CAP_PERFMON, without which the verifier accepts \
+                             fewer programs: run it as root or grant it";
 
 impl fmt::Display for VerifierLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -40,9 +40,9 @@ impl Topology {
     /// The name that commands use.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::TwoHosts => "two_hosts",
+            Self::TwoHosts => "two-hosts",
             Self::Router => "router",
-            Self::ThreeHosts => "three_hosts",
+            Self::ThreeHosts => "three-hosts",
             Self::Service => "service",
         }
     }
@@ -80,9 +80,9 @@ impl fmt::Display for Topology {
 impl FromStr for Topology {
     type Err = Error;
 
-    /// A dash is as good as an underscore.
+    /// Underscores are accepted as dashes.
     fn from_str(word: &str) -> Result<Self> {
-        let wanted = word.replace('-', "_");
+        let wanted = word.replace('_', "-");
         let found = Self::ALL.into_iter().find(|topology| topology.name() == wanted);
         found.ok_or_else(|| Error::NoTopology(word.to_owned()))
     }
@@ -122,7 +122,7 @@ mod tests {
         for topology in Topology::ALL {
             assert_eq!(topology.name().parse::<Topology>().unwrap(), topology);
         }
-        assert_eq!("two-hosts".parse::<Topology>().unwrap(), Topology::TwoHosts);
+        assert_eq!("two_hosts".parse::<Topology>().unwrap(), Topology::TwoHosts);
         assert!("star".parse::<Topology>().is_err());
     }
 

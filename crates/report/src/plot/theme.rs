@@ -1,13 +1,14 @@
 //! Colors and letters of every figure, as one style sheet.
 //!
-//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it. Hues
-//! differ for all common kinds of color blindness (blue, vermilion, green, gold, purple, gray), and
-//! each has a lighter twin for dark backgrounds.
+//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it. The
+//! first hues differ for all common kinds of color blindness (blue, vermilion, green, gold,
+//! purple); cyan, pink and olive follow, gray is for references. Each has a lighter twin for dark
+//! backgrounds.
 
 /// The number of series colors; further series start over.
-pub(super) const COLOURS: usize = 5;
+pub(super) const COLOURS: usize = 8;
 /// The color of references: what was not measured by us.
-pub(super) const GREY: usize = 5;
+pub(super) const GREY: usize = 8;
 
 /// Height of one line of text, and how wide a letter gets on a phone, by class of text.
 /// A little above the average of common fonts, so that layouts rather keep a gap.
@@ -43,7 +44,10 @@ svg.xway .s1{color:#d1480f}
 svg.xway .s2{color:#00856f}
 svg.xway .s3{color:#b07d00}
 svg.xway .s4{color:#8b4bb8}
-svg.xway .s5{color:#7a8693}
+svg.xway .s5{color:#00919f}
+svg.xway .s6{color:#c2417c}
+svg.xway .s7{color:#6b5a2e}
+svg.xway .s8{color:#7a8693}
 svg.xway .bar{fill:currentColor}
 svg.xway .reference{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-dasharray:4 3}
 svg.xway .line{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linejoin:round}
@@ -77,6 +81,29 @@ svg.xway .s1{color:#ff8a4c}
 svg.xway .s2{color:#2bd4a8}
 svg.xway .s3{color:#f0c244}
 svg.xway .s4{color:#cf9bf5}
-svg.xway .s5{color:#9aa5b1}
+svg.xway .s5{color:#4fd6e3}
+svg.xway .s6{color:#ff8fbf}
+svg.xway .s7{color:#c8b37a}
+svg.xway .s8{color:#9aa5b1}
 }
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_series_has_a_color_of_its_own_in_both_themes() {
+        for series in 0..=COLOURS {
+            let rule = format!(".{}{{color:", colour(series));
+            let values: Vec<_> = STYLE
+                .match_indices(&rule)
+                .map(|(at, rule)| &STYLE[at + rule.len()..at + rule.len() + 7])
+                .collect();
+            assert_eq!(values.len(), 2, "{rule}");
+            for value in values {
+                assert_eq!(STYLE.matches(&format!("color:{value}")).count(), 1, "{value}");
+            }
+        }
+    }
+}

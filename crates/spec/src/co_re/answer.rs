@@ -304,3 +304,34 @@ impl fmt::Display for Question<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btf::Builder;
+
+    /// Offset and size of the load that reads a bit field of a 4-byte type.
+    fn window(bit_offset: u64, bit_size: u64) -> (u64, u64) {
+        let mut builder = Builder::new();
+        let id = builder.int("unsigned int", 32, false);
+        let btf = builder.build().unwrap();
+        let field = Field {
+            ty: btf.resolve(id).unwrap(),
+            byte_offset: bit_offset / 8,
+            byte_size: 4,
+            bit_offset,
+            bit_size: 32,
+            is_bit_field: false,
+        };
+        let narrowed = field.narrowed(bit_size).unwrap();
+        (narrowed.byte_offset, narrowed.byte_size)
+    }
+
+    #[test]
+    fn a_bit_field_is_read_with_the_narrowest_aligned_load() {
+        assert_eq!(window(0, 1), (0, 4));
+        assert_eq!(window(24, 8), (0, 4), "up to the last bit of the type");
+        assert_eq!(window(40, 3), (4, 4));
+        assert_eq!(window(28, 8), (0, 8), "across two words");
+    }
+}

@@ -112,6 +112,13 @@ mod tests {
         assert_eq!(live(|a| _ = a.atomic(Atomic::CmpXchg, Width::W64, R6.at(0), R7)), [R0, R6, R7]);
     }
 
+    /// `BPF_LD | BPF_ABS` takes the context from R6 and destroys the registers that a call does.
+    #[test]
+    fn an_absolute_load_reads_the_context_in_r6() {
+        let absolute = Insn::new(0x20, 0, 0, 0, 12);
+        assert_eq!(live(|a| _ = a.raw(absolute).mov(R0, R7)), [R0, R6, R7]);
+    }
+
     #[test]
     fn a_call_keeps_what_is_behind_the_arguments() {
         let called = live(|a| _ = a.call(crate::asm::Helper::KTIME_GET_NS).mov(R0, R6));

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
-//! Besides, [`splice`] puts generated code into one program, in the place of one of its functions.
+//! Besides, [`splice`] puts generated code into one program, in the place of one of its functions,
+//! and [`precede`] puts it before a program.
 //!
 //! Limits that the kernel checks at load: 16 bytes of the 512-byte stack are main's own; a program
 //! that must be called has its frame below main's; only 256 bytes may lie above a function that
@@ -24,10 +25,13 @@ mod liveness;
 mod main;
 mod merge;
 mod parts;
+mod precede;
 mod splice;
 mod types;
 
 pub use error::Error;
+pub(crate) use inline::{distance, refers_to_function, with_distance};
+pub use precede::precede;
 pub use splice::{globalize, inline, splice};
 
 use crate::model::{Program, ProgramKind, Spec, Target};

@@ -102,17 +102,17 @@ impl<'a> File<'a> {
             by_section: Vec::new(),
             by_name: HashMap::new(),
         };
-        let mut room = Room::of(bytes.len());
+        let mut budget = SizeBudget::of(bytes.len());
         for section in table.iter() {
             let section = file.section(&table, section, bytes)?;
-            room.take(name, section.data.len(), section.name.len())?;
+            budget.take(name, section.data.len(), section.name.len())?;
             file.by_name.entry(section.name.clone()).or_insert(file.sections.len());
             file.sections.push(section);
         }
         file.by_section.resize_with(file.sections.len(), Vec::new);
         for symbol in symbols.iter() {
             let symbol = file.symbol(&symbols, symbol);
-            room.take(name, 0, symbol.name.len())?;
+            budget.take(name, 0, symbol.name.len())?;
             if let Some(section) = symbol.section {
                 file.by_section[section].push(file.symbols.len());
             }
@@ -240,12 +240,12 @@ impl<'a> File<'a> {
 
 /// Bytes that sections and names may still have. Sections of a right file do not overlap, and names
 /// share little more than their ends; else a small file would take any amount of memory.
-struct Room {
+struct SizeBudget {
     data: usize,
     names: usize,
 }
 
-impl Room {
+impl SizeBudget {
     const fn of(file: usize) -> Self {
         Self { data: file, names: NAMES * file }
     }

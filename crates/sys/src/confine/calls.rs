@@ -47,6 +47,18 @@ pub(super) fn restrict(kernel: KernelUse) -> Result<()> {
     Ok(())
 }
 
+/// Forbids the calls that no service of this project makes, in the calling thread and in those that
+/// it starts.
+pub(super) fn forbid() -> Result<()> {
+    no_new_privileges()?;
+    let Some(arch) = arch().filter(|_| are_supported()) else { return Ok(()) };
+    let rules = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch);
+    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(invalid)?;
+    seccompiler::apply_filter(&program).map_err(invalid)
+}
+
 fn invalid(error: impl std::fmt::Display) -> Error {
     Error::new("seccomp", "", libc::EINVAL).with_detail(error.to_string())
 }
@@ -121,6 +133,47 @@ const PRCTLS: [u64; 3] = [15, 16, 0x5356_4d41];
 /// of it (`enum bpf_cmd`): creation, elements, `PROG_LOAD`, `OBJ_GET_INFO_BY_FD`, `BTF_LOAD`,
 /// `MAP_FREEZE`, batches, `PROG_BIND_MAP`. None attaches, runs, pins or opens other objects.
 const BPF_COMMANDS: [u64; 14] = [0, 1, 2, 3, 4, 5, 15, 18, 22, 24, 25, 26, 27, 35];
+
+/// Calls that execute programs, trace processes, change mounts and namespaces, load kernel code,
+/// use keys, or stop the machine.
+const FORBIDDEN: [i64; 36] = [
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_fsconfig,
+    libc::SYS_mount_setattr,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_personality,
+];
 
 /// Calls that are allowed with any arguments.
 const ANY: [i64; 95] = [

@@ -117,6 +117,20 @@ pub fn only_installed_programs(caps: &[Cap]) -> Result<()> {
     }
 }
 
+/// Limits this process, a service, to these capabilities, as far as it has them, for good: no
+/// program that it executed could regain others, and it executes none. Calls that only serve other
+/// purposes, such as tracing processes, mounting and loading kernel modules, fail.
+///
+/// # Errors
+/// The process has several threads, or the kernel refuses a restriction.
+pub fn service(caps: &[Cap]) -> Result<()> {
+    check_single()?;
+    let bits = caps.iter().fold(0, |bits, cap| bits | 1 << *cap as u8);
+    cap::limit(bits)?;
+    cap::keep(bits)?;
+    calls::forbid()
+}
+
 fn restrict_programs() -> std::result::Result<(), RulesetError> {
     let mut ruleset = everything_forbidden()?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;

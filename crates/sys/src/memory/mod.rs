@@ -4,11 +4,11 @@
 //! to it. Memory that the kernel allocates (rings, maps) is in [`mmap`](crate::mmap).
 
 mod anonymous;
+mod free;
 mod huge;
 mod node;
-mod room;
 
 pub use anonymous::{Anonymous, Pages};
+pub use free::{FreeMemory, free_memory};
 pub use huge::{HUGE_PAGE, HugePages, huge_pages};
 pub use node::{current_node, node_of_bus, nodes};
-pub use room::{Room, room};

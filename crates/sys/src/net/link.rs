@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use netlink_packet_core::{NLM_F_DUMP, NlasIterator, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkMessage, Stats64,
+    LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkMessage, Prop, Stats64,
 };
 use packet::Mac;
 
@@ -23,6 +23,8 @@ pub struct Link {
     pub ifindex: Ifindex,
     /// Name of the interface.
     pub name: String,
+    /// Alternative names.
+    pub altnames: Vec<String>,
     /// `veth`, `bridge`, `tun`, …; empty for hardware and loopback.
     pub kind: String,
     /// Ethernet address, if it has one.
@@ -195,6 +197,9 @@ impl Link {
     fn take(&mut self, attribute: LinkAttribute) {
         match attribute {
             LinkAttribute::IfName(name) => self.name = name,
+            LinkAttribute::PropList(properties) => {
+                self.altnames = properties.into_iter().filter_map(alternative_name).collect();
+            }
             LinkAttribute::Address(bytes) => self.mac = Mac::from_slice(&bytes),
             LinkAttribute::Mtu(mtu) => self.mtu = mtu,
             LinkAttribute::NumRxQueues(queues) => self.rx_queues = queues,
@@ -213,6 +218,13 @@ impl Link {
             }
             _ => {}
         }
+    }
+}
+
+fn alternative_name(property: Prop) -> Option<String> {
+    match property {
+        Prop::AltIfName(name) => Some(name),
+        _ => None,
     }
 }
 

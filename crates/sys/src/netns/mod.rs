@@ -16,12 +16,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 
 pub use identity::{cookie, find};
 pub use pollers::{poller_pids, pollers_named};
 
 use crate::error::{Error, Result};
+use crate::thread::run_alone;
 
 /// An open network namespace. It exists at least as long as this value.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl NetNs {
             .mode(0o444)
             .open(&path)
             .map_err(|error| Error::from_io("open(O_CREAT)", path.to_string_lossy(), &error))?;
-        let made = alone(|| {
+        let made = run_alone(THREAD, || {
             unshare(libc::CLONE_NEWNET, name)?;
             mounts::bind(Path::new(OWN), &path)
         });
@@ -119,7 +119,7 @@ impl NetNs {
     /// Runs `work` in a thread of its own inside the namespace and waits for it.
     /// A panic of `work` is resumed in the caller.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        alone(|| {
+        run_alone(THREAD, || {
             self.join()?;
             Ok(work())
         })
@@ -209,15 +209,6 @@ fn path_of(name: &str) -> Result<PathBuf> {
     Ok(Path::new(FOLDER).join(name))
 }
 
-/// Runs `work` in a thread that ends with it, so that namespaces it unshares or joins are left,
-/// too.
-fn alone<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let outcome = thread::scope(|scope| {
-        crate::thread::spawn_scoped(scope, "netns", work).map(thread::ScopedJoinHandle::join)
-    });
-    outcome?.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
 fn unshare(what: i32, object: &str) -> Result<()> {
     // SAFETY: no pointers are passed; only the calling thread changes.
     let status = unsafe { libc::unshare(what) };
@@ -226,5 +217,7 @@ fn unshare(what: i32, object: &str) -> Result<()> {
 
 /// Where iproute2 keeps names.
 const FOLDER: &str = "/run/netns";
+/// Name of a thread that leaves the caller's namespace.
+const THREAD: &str = "netns";
 const OWN: &str = "/proc/thread-self/ns/net";
 const LONGEST_NAME: usize = 255;

@@ -6,8 +6,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::{NetNs, alone, mounts, unshare};
+use super::{NetNs, THREAD, mounts, unshare};
 use crate::error::{Error, Result};
+use crate::thread::run_alone;
 
 impl NetNs {
     /// Writes `/proc/sys/net/PATH`, such as `ipv4/ip_forward`.
@@ -38,7 +39,7 @@ impl NetNs {
 
     /// `/sys` shows the network of the process that mounted it, so the thread mounts its own.
     fn with_own_sys<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        alone(|| {
+        run_alone(THREAD, || {
             self.join()?;
             unshare(libc::CLONE_NEWNS, self.name())?;
             mounts::private_sys(0).map_err(|error| Error::from_io("mount", "/sys", &error))?;

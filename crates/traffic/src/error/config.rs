@@ -86,6 +86,9 @@ pub enum ConfigError {
     /// A capture without a frame that can be sent; `notes` counts the frames by reason.
     #[error("the capture has nothing to send: {notes}")]
     NothingToSend { notes: String },
+    /// A packet without an Ethernet header, in a capture that may have none.
+    #[error("packet {packet} is {link}, not Ethernet; without `--link strict` it is converted")]
+    NotEthernet { packet: u64, link: pcap::LinkType },
     /// A speed with which the times of a capture cannot be computed.
     #[error("the speed must be {min:e} to {max:e}, not {given}")]
     Speed { min: f64, max: f64, given: f64 },
@@ -136,8 +139,8 @@ pub enum ConfigError {
     Ports,
     /// Fewer pairs of source address and port than flows.
     #[error(
-        "{flows} flows need as many pairs of address and port, but {sources} addresses with \
-         {ports} ports are {pairs} pairs: give more of either"
+        "{flows} flows need {flows} pairs of address and port, but {sources} addresses with \
+         {ports} ports are only {pairs} pairs: use more addresses or ports"
     )]
     Pairs { flows: u64, sources: u32, ports: usize, pairs: u64 },
     /// A rate of 0.

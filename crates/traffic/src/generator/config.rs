@@ -30,6 +30,9 @@ pub struct Config {
     pub rewrite: Rewrite,
     /// Seed of random fields; equal seeds produce equal frames.
     pub seed: u64,
+    /// Sends some frames more, which announce the end of each stream to a sink. They are not
+    /// counted.
+    pub announce_end: bool,
     /// Starts held: nothing is sent until [`go`](super::Generator::go). The duration begins with
     /// the first frame.
     pub held: bool,
@@ -83,6 +86,7 @@ impl Config {
             batch: None,
             rewrite: Rewrite::Auto,
             seed: 1,
+            announce_end: false,
             held: false,
         }
     }

@@ -1,7 +1,8 @@
-//! `Interface`: where frames leave, checked before the first one does.
+//! `Interface`: the interface that sends the frames, checked before the first one.
 //!
-//! Rule: what the kernel tells beforehand is refused here, with what to change; what it does not
-//! tell (an older kernel, a peer in another namespace) shows as a fault of the run.
+//! Rule: obstacles that the kernel reports beforehand are errors here, which name the setting to
+//! change. Those that it does not report (an older kernel, a peer in another namespace) appear as
+//! faults of the run.
 
 use packet::header_len;
 use sys::errno::{ENODEV, ENXIO};
@@ -17,12 +18,12 @@ pub(crate) struct Interface {
     pub name: String,
     pub ifindex: Ifindex,
     pub mtu: u32,
-    /// As ethtool calls it; empty when unknown.
+    /// Name of the driver, as ethtool reports it; empty when unknown.
     pub driver: String,
 }
 
 impl Interface {
-    /// In the calling thread's namespace.
+    /// Finds an interface in the calling thread's namespace.
     pub fn find(name: &str) -> Result<Self> {
         let link = find(&mut Netlink::open()?, name)?;
         if !link.up {
@@ -57,7 +58,7 @@ impl Interface {
         self.check_features()
     }
 
-    /// A veth device delivers to its peer, if that receives XDP frames.
+    /// Checks the peer of a veth device, which receives the frames only if it supports XDP frames.
     fn check_peer(&self) -> Result<()> {
         if !self.is_veth() {
             return Ok(());
@@ -107,6 +108,7 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<Link> {
     }
 }
 
-/// Bytes of a frame in addition to the MTU, as the kernel counts: Ethernet header and a VLAN tag.
+/// Bytes of a frame in addition to the MTU, as the kernel counts them: Ethernet header and VLAN
+/// tag.
 const FRAME_EXTRA: usize = header_len::ETHERNET + header_len::VLAN;
 const GRO: &str = "rx-gro";

@@ -20,7 +20,7 @@ impl Accuracy {
         Self { pace, even, seen: Histogram::default(), error_ns: Histogram::default() }
     }
 
-    /// Whether this pace differs so much that its frames are counted separately.
+    /// Whether the frames of this pace must be counted separately, because it differs noticeably.
     pub fn differs(&self, pace: &Pace, even: bool) -> bool {
         let (old, new) = (self.pace.interval_ns(), pace.interval_ns());
         (self.pace.group, self.even) != (pace.group, even)

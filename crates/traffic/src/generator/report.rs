@@ -1,4 +1,4 @@
-//! What a run did so far, and in the end.
+//! The state of a run, and its final result.
 
 use std::time::Duration;
 
@@ -7,40 +7,41 @@ use spec::Verdict;
 
 use crate::histogram::Histogram;
 
-/// A running generator's counters at one moment.
+/// The counters of a running generator at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Since the first frame.
+    /// Time since the first frame.
     pub elapsed: Duration,
-    /// Frames that the interface took.
+    /// Frames that the interface accepted.
     pub sent: u64,
-    /// Frames that it did not take: its queue was full, its link down, its peer not listening.
+    /// Frames that it did not accept: its queue was full, its link down, or its peer not receiving.
     pub not_sent: u64,
-    /// Bytes of the frames given to the interface.
+    /// Bytes of the frames that were passed to the interface.
     pub bytes: u64,
-    /// Frames given to the interface, by stream, in the order of the run.
+    /// Frames that were passed to the interface, by stream, in the order of the run.
     pub streams: Vec<u64>,
     pub threads: Vec<ThreadReport>,
-    /// Why frames were not sent, once each, with what to do about it.
+    /// Why frames were not sent, each reason once, with its remedy.
     pub faults: Vec<Fault>,
-    /// What the program said of the frames, where they met one; its errors are with `Aborted`.
+    /// Verdicts of the program that processed the frames, if there was one; errors count as
+    /// `Aborted`.
     pub verdicts: Vec<(Verdict, u64)>,
-    /// Why it is not known what the interface took, where it is not: `sent` is then what was given
-    /// to it.
+    /// Why the number of accepted frames is unknown, if it is; `sent` is then the number of frames
+    /// that were passed to the interface.
     pub blind: Option<String>,
 }
 
 /// The part of one thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadReport {
-    /// Processor that the thread was bound to; `null`: any.
+    /// Processor that the thread was bound to; `null` for any.
     pub cpu: Option<usize>,
-    /// Frames given to the interface.
+    /// Frames that were passed to the interface.
     #[serde(rename = "frames")]
     pub sent: u64,
     /// Bytes of these frames.
     pub bytes: u64,
-    /// Processor time of the thread in seconds, its receiver's included where that runs on the
+    /// Processor time of the thread in seconds, including that of its receiver if it runs on the
     /// same processor.
     #[serde(rename = "cpu_s", serialize_with = "seconds")]
     pub cpu_time: Duration,
@@ -49,43 +50,43 @@ pub struct ThreadReport {
 /// Frames that were not sent, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// Name of the error (`ENXIO`, …); `full`: the interface's queue had no room.
+    /// Name of the error (`ENXIO`, …); `full`: the interface's queue was full.
     #[serde(rename = "error", serialize_with = "error_name")]
     pub errno: i32,
-    /// Frames that were not sent for it.
+    /// Frames that were not sent for this reason.
     pub frames: u64,
     /// What to change.
     pub advice: String,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     pub totals: Snapshot,
-    /// From the first frame to the last; at a rate, to when the next one would have left.
+    /// Time from the first frame to the last; with a rate, to the scheduled time of the next frame.
     pub seconds: f64,
     /// `sent` over `seconds`.
     pub pps: f64,
-    /// Nothing when unpaced.
+    /// Accuracy of the schedule; `None` without a rate.
     pub pacing: Option<Pacing>,
-    /// Whether it was ended by `stop` or drop, before its count or time.
+    /// Whether the run was ended by `stop` or drop, before its count or duration.
     pub stopped: bool,
 }
 
-/// How well the schedule was kept.
+/// Accuracy of the schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pacing {
-    /// Distance of each frame from its scheduled time, early or late, in nanoseconds. Frames of a
-    /// group leave together, in the middle of their times.
+    /// Deviation of each frame from its scheduled time, early or late, in nanoseconds. The frames
+    /// of a group leave together, in the middle of their scheduled times.
     pub error_ns: Histogram,
-    /// Frames that leave together.
+    /// Number of frames that leave together.
     pub group: u32,
-    /// Groups so late that those after them were delayed, too.
+    /// Groups that were so late that the later ones were delayed, too.
     pub slipped: u64,
 }
 
 impl Fault {
-    /// `ENXIO`, and so on; `full` where the interface's queue was.
+    /// Name of the error, such as `ENXIO`; `full` if the interface's queue was full.
     pub fn error(&self) -> String {
         error(self.errno)
     }

@@ -1,29 +1,35 @@
-//! `Summary` and `Interval`: what a run's report says in the end, and between two readings.
+//! `Summary` and `Interval`: the final report of a run, and its progress between two readings.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::report::{Fault, Pacing, Report, Snapshot, ThreadReport};
-use crate::rate::per_second;
+use crate::rate::{Profile, per_second};
 
-/// What was sent.
+/// The final report of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// Frames that the interface took.
+    /// Frames that the interface accepted.
     pub sent: u64,
-    /// Frames that the interface was given and did not take; `faults` has the reasons.
+    /// Frames that the interface did not accept; `faults` has the reasons.
     pub not_sent: u64,
-    /// Time from the first frame to the last, in seconds; at a rate, to when the next would have
-    /// left.
+    /// Time from the first frame to the last, in seconds; with a rate, to the scheduled time of the
+    /// next frame.
     pub seconds: f64,
     /// Frames sent per second.
     pub pps: f64,
-    /// Bits sent per second: those of the frames' own bytes, without checksum and gap.
+    /// Frames per second that the rate requires, on average over the run; `null` without a rate.
+    pub target_pps: Option<f64>,
+    /// Share of the target that was not reached, 0 to 1; `null` without a rate.
+    pub missed: Option<f64>,
+    /// Bits sent per second, of the frames' own bytes, without checksum and gap.
     pub bps: f64,
-    /// Bytes of the frames that the interface was given.
+    /// Bits sent per second on layer 1: with checksum, preamble and gap, 24 bytes a frame.
+    pub l1_bps: f64,
+    /// Bytes of the frames that were passed to the interface.
     pub bytes: u64,
-    /// Ended by a signal, before its count or time.
+    /// The run was ended by a signal, before its count or duration.
     pub stopped: bool,
     /// Accuracy of the schedule; `null` without a rate.
     pub pacing: Option<Pacing>,
@@ -33,25 +39,26 @@ pub struct Summary {
     pub threads: Vec<ThreadReport>,
     /// Why frames were not sent.
     pub faults: Vec<Fault>,
-    /// Frames by the verdict of the program, with `inject --to`; the stamps that end a run count,
-    /// too.
+    /// Frames by the verdict of the program, with `inject --to`; includes the stamps that end a
+    /// run.
     pub verdicts: BTreeMap<&'static str, u64>,
-    /// Why it is not known what the interface took; `sent` is then what it was given.
+    /// Why the number of accepted frames is unknown; `sent` is then the number passed to the
+    /// interface.
     pub blind: Option<String>,
 }
 
 /// One stream of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamFrames {
-    /// Place of the stream in its file, from 0.
+    /// Index of the stream in its file, from 0.
     pub id: u16,
     /// Name of the stream.
     pub name: String,
-    /// Frames given to the interface.
+    /// Frames that were passed to the interface.
     pub frames: u64,
 }
 
-/// Counters of a run, and rates since the reading before.
+/// Counters of a run, and rates since the previous reading.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// Seconds since the first frame.
@@ -60,22 +67,26 @@ pub struct Interval {
     pub sent: u64,
     /// Frames not sent so far.
     pub not_sent: u64,
-    /// Frames sent per second since the line before.
+    /// Frames sent per second since the previous line.
     pub pps: f64,
-    /// Bits sent per second since the line before.
+    /// Bits sent per second since the previous line.
     pub bps: f64,
-    /// Share of a processor that each thread used since the line before, 0 to 1.
+    /// Share of a processor that each thread used since the previous line, 0 to 1.
     pub cpu: Vec<f64>,
     /// Why frames were not sent so far.
     pub faults: Vec<Fault>,
 }
 
+/// Bytes of a frame on layer 1 besides its own: checksum, preamble with delimiter, and gap.
+const LAYER_1: f64 = 4.0 + 8.0 + 12.0;
+
 impl Report {
     /// Sums and rates of the run. `streams` are ids and names in the order of the run.
-    pub fn summary(&self, streams: &[(u16, String)]) -> Summary {
+    pub fn summary(&self, streams: &[(u16, String)], profile: &Profile) -> Summary {
         let Snapshot { sent, not_sent, bytes, ref verdicts, ref blind, .. } = self.totals;
         let given = sent + not_sent;
         let each = if given > 0 { bytes as f64 / given as f64 } else { 0.0 };
+        let target_pps = profile.mean_pps(self.seconds, each * 8.0).filter(|_| given > 0);
         let frames = self.totals.streams.iter().zip(streams);
         let stream = |(frames, (id, name)): (&u64, &(u16, String))| StreamFrames {
             id: *id,
@@ -87,7 +98,10 @@ impl Report {
             not_sent,
             seconds: self.seconds,
             pps: self.pps,
+            target_pps,
+            missed: target_pps.map(|target| (1.0 - self.pps / target).max(0.0)),
             bps: self.pps * each * 8.0,
+            l1_bps: self.pps * (each + LAYER_1) * 8.0,
             bytes,
             stopped: self.stopped,
             pacing: self.pacing.clone(),

@@ -122,7 +122,7 @@ fn send(run: &Run, place: usize) -> Result<()> {
     let _first = lane.outcome.set(counted.unwrap_or_default());
     lane.at_rest.store(true, Ordering::Release);
     outcome?;
-    if engine.stamped && lane.sent() > 0 {
+    if run.plan.config.announce_end && engine.stamped && lane.sent() > 0 {
         announce_end(run, lane, &mut engine)?;
     }
     Ok(())

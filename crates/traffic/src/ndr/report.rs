@@ -1,4 +1,4 @@
-//! What a measurement found: a row for each load, with every trial.
+//! The result of a measurement: a row for each load, with all trials.
 
 use serde::{Serialize, Serializer};
 
@@ -7,25 +7,25 @@ use super::size::FrameSize;
 use crate::histogram::Histogram;
 use crate::rate::per_second;
 
-/// The whole measurement.
+/// The result of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NdrReport {
-    /// Loss that was accepted, 0 to 1.
+    /// Accepted loss, 0 to 1.
     pub loss: f64,
-    /// Distance of the rates from the limit, as a share of them.
+    /// Largest distance of the rates from the limit, as a share of the rate.
     pub resolution: f64,
-    /// A row for each load that was finished, in the order of the loads.
+    /// A row for each completed load, in the order of the loads.
     pub rows: Vec<Row>,
-    /// Ended before the last load.
+    /// The measurement was ended before the last load.
     pub stopped: bool,
 }
 
-/// Sums over all trials.
+/// Totals of all trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// Frames sent in all trials together.
     pub sent: u64,
-    /// Frames of all trials that the interface did not take.
+    /// Frames of all trials that the interface did not accept.
     pub not_sent: u64,
     /// Time of all trials together, in seconds.
     pub seconds: f64,
@@ -33,7 +33,7 @@ pub struct Totals {
     pub pps: f64,
 }
 
-/// One load.
+/// The result for one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Bytes of a frame with the Ethernet checksum, as text, or `imix`.
@@ -41,35 +41,35 @@ pub struct Row {
     pub size: FrameSize,
     /// Bytes of a frame without the checksum; the mean of a mix.
     pub bytes: f64,
-    /// Highest rate that lost no more than was accepted, as it was offered; `null` when the lowest
-    /// one lost more.
+    /// Highest offered rate whose loss was acceptable; `null` when the loss of the lowest rate was
+    /// too high.
     pub pps: Option<f64>,
     /// Gigabits per second at that rate, of the frames' own bytes.
     pub gbit_per_second: Option<f64>,
     /// Loss at that rate, 0 to 1.
     pub loss: Option<f64>,
-    /// Lowest higher rate that was tried and lost too much.
+    /// Lowest tested rate above `pps` whose loss was too high.
     pub above_pps: Option<f64>,
     /// Loss at `above_pps`, 0 to 1.
     pub above_loss: Option<f64>,
     /// What limits the rate.
     pub binding: Binding,
-    /// Trials agreed: no rate that passed once failed later, or the reverse.
+    /// The trials agree: no rate that passed failed in another trial, or the reverse.
     pub steady: bool,
-    /// Longest burst without loss, where it was measured.
+    /// Longest burst without loss, if it was measured.
     pub burst: Option<Burst>,
-    /// Latency at shares of the rate, in their order; empty when there is no rate.
+    /// Latency at shares of the rate, in their order; empty when no rate was found.
     pub latencies: Vec<Latency>,
     /// Trials in the order in which they were made.
     pub trials: Vec<Trial>,
 }
 
-/// The longest burst without loss, all of it sent as fast as the generator can.
+/// The longest burst without loss, sent as fast as the generator can.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Burst {
     /// Frames of the burst; `null` when the shortest one lost frames.
     pub frames: Option<u64>,
-    /// `device`: longer ones lost frames; `ceiling`: the longest one that was asked for did not.
+    /// `device`: longer bursts lost frames; `ceiling`: the longest requested one did not.
     pub binding: Binding,
 }
 
@@ -78,17 +78,17 @@ pub struct Burst {
 pub struct Latency {
     /// Share of the rate that was found, 0 to 1.
     pub share: f64,
-    /// Frames per second, as they were offered.
+    /// Offered frames per second.
     pub pps: f64,
     /// Frames lost.
     pub lost: u64,
-    /// Latency of every frame; empty when the clocks of both ends have nothing in common.
+    /// Latency of every frame; empty when the clocks of both ends cannot be compared.
     pub latency_ns: Histogram,
-    /// Difference of the latency from that of the frame before.
+    /// Difference between the latency and that of the previous frame.
     pub jitter_ns: Histogram,
 }
 
-/// What one trial was for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -100,22 +100,22 @@ pub enum Purpose {
     Latency,
 }
 
-/// One trial, as it was seen.
+/// The result of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// What the trial was for.
+    /// What the trial measured.
     pub purpose: Purpose,
-    /// Frames per second that were asked for; `null` in a burst, which leaves as fast as it can.
+    /// Requested frames per second; `null` for a burst, which is sent as fast as possible.
     pub asked_pps: Option<f64>,
-    /// Frames that were asked for in a burst.
+    /// Requested number of frames of a burst.
     pub asked_frames: Option<u64>,
-    /// Frames sent per second, over the time in which they were.
+    /// Frames sent per second, while frames were sent.
     pub offered_pps: f64,
-    /// Time in which frames were sent, in seconds; of a burst to the millisecond.
+    /// Time during which frames were sent, in seconds; for a burst, rounded to milliseconds.
     pub seconds: f64,
     /// Frames sent.
     pub sent: u64,
-    /// Frames that the interface did not take: the generator's loss, not the device's.
+    /// Frames that the interface did not accept: the generator's loss, not the device's.
     pub not_sent: u64,
     /// Frames received.
     pub received: u64,
@@ -123,27 +123,27 @@ pub struct Trial {
     pub lost: u64,
     /// Share of the frames sent that were lost, 0 to 1.
     pub loss: f64,
-    /// Lost no more than was accepted.
+    /// The loss was acceptable.
     pub passed: bool,
 }
 
-/// What is told while it runs.
+/// The progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
-    /// A load begins: its index and how many there are.
+    /// A load begins: its index, and the number of loads.
     Load {
         size: FrameSize,
         index: usize,
         of: usize,
     },
-    /// Several times a second, while a trial is under way.
+    /// Sent several times per second during a trial.
     Wait(Purpose),
     Trial(&'a Trial),
     Row(&'a Row),
 }
 
 impl NdrReport {
-    /// Sums over all trials.
+    /// Totals of all trials.
     pub fn totals(&self) -> Totals {
         let trials = || self.rows.iter().flat_map(|row| &row.trials);
         let sent = trials().map(|trial| trial.sent).sum();

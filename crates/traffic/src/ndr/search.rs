@@ -83,7 +83,7 @@ pub enum Binding {
     Device,
     /// The generator could not offer more.
     Generator,
-    /// No more was asked for.
+    /// No higher level was requested.
     Ceiling,
 }
 
@@ -100,7 +100,7 @@ pub struct Search {
     offered: Option<f64>,
     /// The highest level that was offered in any trial.
     reached: f64,
-    /// Trials of the present aim.
+    /// Trials of the current aim.
     tries: Vec<Seen>,
     confirmed: u32,
     /// Number of aims that the generator did not reach, and that gave no new information for this
@@ -186,7 +186,7 @@ impl Search {
         seen.loss <= self.options.loss
     }
 
-    /// Whether less was offered than requested, by more than rounding to a whole number.
+    /// Whether less was offered than requested, beyond rounding to a whole number.
     fn is_short(&self, aim: f64, seen: Seen) -> bool {
         seen.level < aim * (1.0 - self.options.resolution) - self.options.step / 2.0
     }

@@ -29,6 +29,23 @@ impl FrameSize {
     ];
 }
 
+/// The size in a report of frames that all have this size.
+impl TryFrom<&Sizes> for FrameSize {
+    type Error = ();
+
+    fn try_from(sizes: &Sizes) -> Result<Self, ()> {
+        match sizes {
+            Sizes::Fixed(bytes) => {
+                let bytes =
+                    u16::try_from(*bytes).ok().and_then(|bytes| bytes.checked_add(CHECKSUM));
+                bytes.map(Self::Bytes).ok_or(())
+            }
+            Sizes::Imix { .. } => Ok(Self::Imix),
+            _ => Err(()),
+        }
+    }
+}
+
 /// The sizes of frames as software sends them, without the checksum.
 impl From<FrameSize> for Sizes {
     fn from(size: FrameSize) -> Self {

@@ -1,4 +1,4 @@
-//! Templates for tests: a plain one, and random ones of every kind that passes their check.
+//! Templates for tests: a constant one, and random valid ones of every kind.
 
 use crate::stamp::{Expect, Stamp};
 use crate::template::{Checksum, Draw, Field, Order, Size, Template, Values};
@@ -21,14 +21,14 @@ pub fn plain(len: usize) -> Template {
     }
 }
 
-/// One to `most` streams, the same for the same seed.
+/// One to `most` streams; equal seeds produce equal streams.
 pub fn random(seed: u64, most: u64) -> Vec<Template> {
     let mut dice = Dice(seed);
     let count = 1 + dice.below(most);
     (0..count).map(|id| template(&mut dice, id as u16)).collect()
 }
 
-/// Random numbers, the same for the same seed.
+/// Random numbers; equal seeds produce equal numbers.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -43,7 +43,7 @@ impl Dice {
         self.roll() % end.max(1)
     }
 
-    /// Once in so many times.
+    /// True once in `times` calls on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -85,7 +85,7 @@ fn blank(len: usize) -> Size {
     Size { len, words: vec![], sums: vec![] }
 }
 
-/// Makes up to `most` changes, those that leave a good template.
+/// Makes up to `most` changes, undoing those that make the template invalid.
 fn try_each(
     it: &mut Template,
     dice: &mut Dice,
@@ -148,7 +148,7 @@ fn checksum(it: &mut Template, dice: &mut Dice) {
         sum.also.push(dice.below(it.fields.len() as u64) as usize);
     }
     it.checksums.push(sum);
-    // Now and then what makes the sum zero.
+    // Sometimes the value that makes the sum zero.
     let base = |dice: &mut Dice| if dice.once_in(4) { 0xffff } else { dice.roll() as u16 };
     it.sizes.iter_mut().for_each(|size| size.sums.push(base(dice)));
 }

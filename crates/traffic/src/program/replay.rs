@@ -1,18 +1,18 @@
-//! The program that sends a recording: each frame as it is, when it is due.
+//! The program that sends a recording: each frame unchanged, when it is due.
 //!
 //! ```text
 //! limit, hold ─▶ find the record ─▶ wait until it is due ─▶ cut the frame to its length,
-//! copy it from the map ─▶ count ─▶ on to the next record ─▶ redirect
+//! copy it from the map ─▶ count ─▶ advance to the next record ─▶ redirect
 //! ```
-//! Records stand in the elements ("blocks") of one array, one behind the other, each whole within
+//! Records are stored consecutively in the elements ("blocks") of one array, each entirely within
 //! one block, so that one addition finds a record and the verifier knows its bounds:
 //!
 //! ```text
 //!  0       8      12     16
 //!  ├─ due ─┼ next ┼ len ─┼ the frame's bytes … ┤   to a multiple of eight; machine byte order
 //! ```
-//! `next` is where in the block the next record starts, 0 behind the block's last. A thread's array
-//! holds the frames that are its own, and no others.
+//! `next` is the offset of the next record in the block, or 0 in the block's last record. The array
+//! of a thread holds only the frames of that thread.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R8, R9};
 use spec::asm::{Cond, Helper, Label, MemRef};
@@ -33,12 +33,12 @@ use crate::replay::{Frame, Recording};
 pub struct ReplayJob<'a> {
     pub recording: &'a Recording,
     pub exit: Exit,
-    /// Which of `threads` this is, from 0: it sends every frame whose number leaves this, divided
-    /// by `threads`. Only recordings without times have more than one.
+    /// Number of this thread, from 0: it sends the frames whose number modulo `threads` is this.
+    /// Only recordings without times have several threads.
     pub thread: u32,
     pub threads: u32,
-    /// Frames that are sent together: the batch of every live run, 1 to `limits::BATCH`. Frames
-    /// with times are sent one by one.
+    /// Number of frames that are sent together, 1 to `limits::BATCH`: the batch of every live run.
+    /// Frames with times are sent one by one.
     pub group: u32,
 }
 
@@ -157,7 +157,7 @@ fn blocks(job: &ReplayJob) -> Vec<Vec<u8>> {
     let mine = recording.frames.iter().skip(job.thread as usize).step_by(job.threads as usize);
     let mut blocks = Vec::new();
     let mut block: Vec<u8> = Vec::with_capacity(BLOCK);
-    // Where the latest record of the block says where the next one starts.
+    // Position of the `next` field of the latest record in the block.
     let mut link = None;
     for frame in mine {
         if block.len() + RECORD_MAX > BLOCK {
@@ -184,13 +184,13 @@ fn append(block: &mut Vec<u8>, frame: &Frame, bytes: &[u8]) {
     block.resize(block.len().next_multiple_of(8), 0);
 }
 
-/// No run lasts long enough to reach what is cut here.
+/// Converts to nanoseconds. No run lasts long enough for the truncated bits to matter.
 fn nanoseconds(duration: std::time::Duration) -> u64 {
     duration.as_nanos().min(u128::from(u64::MAX >> 2)) as u64
 }
 
 impl ReplayJob<'_> {
-    /// As a job for the parts that all programs have.
+    /// A job with the settings that all programs have in common.
     fn stream(&self) -> Job<'static> {
         Job {
             templates: &[],
@@ -228,7 +228,8 @@ impl ReplayJob<'_> {
 
 const FRAMES: &str = "gen_frames";
 
-/// Bytes of a block: large enough to waste little space at its end, small enough for any kernel.
+/// Bytes of a block: large enough to waste little space at its end, and small enough for any
+/// kernel.
 const BLOCK: usize = 1 << 18;
 const HEADER: usize = 16;
 const RECORD_MAX: usize = (HEADER + FRAME_MAX).next_multiple_of(8);
@@ -239,7 +240,7 @@ const NEXT: i16 = 8;
 const LEN: i16 = 12;
 
 /// The delay up to which the program catches up: a delayed sender immediately sends the frames that
-/// are due, but no more than those of this time.
+/// became due within this time, but none before.
 const SLACK_NS: i32 = 10_000_000;
 
 #[cfg(test)]

@@ -1,31 +1,32 @@
-//! `Shape`: what of a template is the same in all its frames, and what is not.
+//! `Shape`: a template, separated into the parts that all its frames share and those that differ.
 //!
-//! A length of a stream of one size is part of its bytes; so is a checksum of which nothing
-//! varies. Where sizes vary, such checksums are words like lengths.
+//! A length in a stream of one size is constant, and so is a checksum over constant bytes. With
+//! several sizes, such checksums are words that depend on the size, as lengths are.
 
 use crate::limits::FRAME_MAX;
 use crate::stamp::Stamp;
 use crate::template::{Checksum, Template};
 
-/// A template, sorted.
+/// The parts of a template.
 pub(super) struct Shape<'a> {
     pub template: &'a Template,
-    /// The longest frame, with everything in it that is the same in all.
+    /// The longest frame, with everything in it that all frames share.
     pub bytes: Vec<u8>,
-    /// 16-bit words that differ from size to size: where, and the value for each size.
+    /// 16-bit words that depend on the size: their offset, and the value for each size.
     pub words: Vec<(usize, Vec<u16>)>,
     /// Checksums that differ from frame to frame, in order.
     pub sums: Vec<Sum<'a>>,
 }
 
-/// A checksum that must be computed.
+/// A checksum that the program must compute.
 pub(super) struct Sum<'a> {
     pub checksum: &'a Checksum,
-    /// What is added to, for each size.
+    /// The sum to begin with, for each size.
     pub bases: Vec<u16>,
-    /// Indices of the fields that count.
+    /// Indices of the fields that it covers.
     pub fields: Vec<usize>,
-    /// Earlier ones in what it covers: index in [`Shape::sums`], and whether bytes change sides.
+    /// Earlier checksums that it covers: index in [`Shape::sums`], and whether their bytes are
+    /// swapped.
     pub inner: Vec<(usize, bool)>,
 }
 
@@ -42,7 +43,7 @@ impl<'a> Shape<'a> {
         shape
     }
 
-    /// Bytes of the longest size, which may be fewer than the template's.
+    /// Length of the longest size, which may be less than the template's.
     pub fn len(&self) -> usize {
         self.lens().max().unwrap_or(FRAME_MAX)
     }
@@ -51,7 +52,7 @@ impl<'a> Shape<'a> {
         self.sizes().iter().map(|size| size.len)
     }
 
-    /// Those that are drawn from.
+    /// The sizes that are selected from.
     pub fn sizes(&self) -> &'a [crate::template::Size] {
         match self.template.size_draw {
             Some(_) => &self.template.sizes,
@@ -59,7 +60,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Bytes that instructions of this stream write into each of its frames, whatever the size.
+    /// The bytes that instructions of this stream write into each frame, whatever its size.
     pub fn written(&self) -> Vec<bool> {
         let mut written = vec![false; self.len()];
         let mut mark = |from: usize, to: usize| written[from..to].fill(true);
@@ -104,7 +105,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The sum of a size, with the earlier checksums in it that do not vary: those are zero in
+    /// The sum of a size, plus the earlier constant checksums in it, which are zero in
     /// [`Size::sums`](crate::template::Size::sums).
     fn base(&self, index: usize, size: usize) -> u16 {
         let checksum = &self.template.checksums[index];

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use packet::quantity::{self, RateUnit};
+
 use super::{Profile, Rate, Spacing};
 
 /// Text that is not a rate, a profile, a spacing or a duration.
@@ -43,21 +45,19 @@ impl FromStr for Rate {
     /// not matter.
     fn from_str(text: &str) -> Result<Self, RateError> {
         let fail = || RateError::Rate { text: text.to_owned() };
-        let lower = text.trim().to_ascii_lowercase();
-        if lower == "max" {
+        let word = text.trim();
+        if word.eq_ignore_ascii_case("max") {
             return Ok(Self::Max);
         }
-        let (rest, packets) = match (lower.strip_suffix("pps"), lower.strip_suffix("bps")) {
-            (Some(rest), _) => (rest, true),
-            (_, Some(rest)) => (rest, false),
-            _ => return Err(fail()),
-        };
-        let (digits, power) = split_prefix(rest);
-        let value = decimal(digits, power).ok_or_else(fail)?;
+        let (rate, unit) = quantity::rate(word).ok_or_else(fail)?;
+        let value = rate.value();
         if value <= 0.0 {
             return Err(RateError::Zero { text: text.to_owned() });
         }
-        Ok(if packets { Self::PacketsPerSecond(value) } else { Self::BitsPerSecond(value) })
+        Ok(match unit {
+            RateUnit::Packets => Self::PacketsPerSecond(value),
+            RateUnit::Bits => Self::BitsPerSecond(value),
+        })
     }
 }
 
@@ -132,39 +132,9 @@ impl fmt::Display for Spacing {
     }
 }
 
-/// A decimal number and `us`, `ms`, `s`, `m` or `h`; seconds without one.
-///
-/// # Errors
-/// [`RateError::Duration`] for anything else, and for a time that no [`Duration`] can hold.
-pub fn duration(text: &str) -> Result<Duration, RateError> {
-    let fail = || RateError::Duration { text: text.to_owned() };
-    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let scale = match &text[number.len()..] {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" | "" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(fail()),
-    };
-    let value = decimal(number, 0).ok_or_else(fail)?;
-    Duration::try_from_secs_f64(value * scale).map_err(|_| fail())
-}
-
-/// Digits, and the power of ten of the letter after them.
-fn split_prefix(text: &str) -> (&str, u32) {
-    let powers = [('k', 3), ('m', 6), ('g', 9)];
-    powers
-        .into_iter()
-        .find_map(|(letter, power)| Some((text.strip_suffix(letter)?, power)))
-        .unwrap_or((text, 0))
-}
-
-/// Digits with at most one point, times a power of ten, rounded once.
-fn decimal(digits: &str, power: u32) -> Option<f64> {
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let value: f64 = format!("{digits}e{power}").parse().ok()?;
-    (plain && value.is_finite()).then_some(value)
+/// A time such as `500ms`.
+fn duration(text: &str) -> Result<Duration, RateError> {
+    quantity::time(text).ok_or_else(|| RateError::Duration { text: text.to_owned() })
 }
 
 /// The value in the largest unit that needs at most three decimal places.
@@ -255,16 +225,6 @@ mod tests {
         for text in ["", "bursts", "bursts:0", "bursts:x"] {
             let error = RateError::Spacing { text: text.to_owned() };
             assert_eq!(text.parse::<Spacing>(), Err(error));
-        }
-    }
-
-    #[test]
-    fn durations_have_units() {
-        for (text, ms) in [("500ms", 500), ("10s", 10_000), ("2", 2_000), ("1.5m", 90_000)] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
-        }
-        for text in ["", "s", "1d", "-1s", "1e9s", "99999999999999999999h"] {
-            assert_eq!(duration(text), Err(RateError::Duration { text: text.to_owned() }));
         }
     }
 }

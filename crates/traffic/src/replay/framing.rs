@@ -1,9 +1,10 @@
 //! Converts a captured packet to an Ethernet frame.
 //!
-//! The layouts are described at <https://www.tcpdump.org/linktypes.html>.
+//! `pcap::Framing` converts raw IP, loopback and cooked packets; here are the links from point to
+//! point. The layouts are described at <https://www.tcpdump.org/linktypes.html>.
 
-use packet::{EtherType, Mac};
-use pcap::LinkType;
+use packet::EtherType;
+use pcap::{LinkType, Unframed};
 
 use super::notes::Reason;
 use super::options::Framing;
@@ -18,128 +19,57 @@ pub(super) fn frame(
     framing: &Framing,
     out: &mut Vec<u8>,
 ) -> Result<bool, Reason> {
-    if link == LinkType::ETHERNET {
-        if packet.len() < HEADER {
-            return Err(Reason::Short);
-        }
-        out.extend_from_slice(packet);
-        return Ok(false);
+    if link == LinkType::ETHERNET && packet.len() < HEADER {
+        return Err(Reason::Short);
     }
-    let Inner { kind, source, at } = inner(link, packet)?;
-    let payload = packet.get(at..).filter(|payload| !payload.is_empty()).ok_or(Reason::Short)?;
-    let kind = match kind {
-        Kind::Type(ether_type) => ether_type,
-        // 802.3 has the length of the payload in place of the type.
-        Kind::Length => u16::try_from(payload.len())
-            .ok()
-            .filter(|len| *len < FIRST_TYPE)
-            .ok_or(Reason::Protocol)?,
+    let framing = pcap::Framing { destination: framing.destination.0, source: framing.source.0 };
+    let Some((ether_type, at)) = point_to_point(link, packet)? else {
+        return Ok(framing.frame(link, packet, out)?);
     };
-    out.extend_from_slice(&framing.destination.0);
-    out.extend_from_slice(&source.unwrap_or(framing.source).0);
-    out.extend_from_slice(&kind.to_be_bytes());
-    out.extend_from_slice(payload);
+    let payload = packet.get(at..).filter(|payload| !payload.is_empty()).ok_or(Reason::Short)?;
+    framing.put(ether_type, payload, out);
     Ok(true)
 }
 
-/// The contents of a link header.
-#[derive(Clone, Copy, Debug)]
-struct Inner {
-    kind: Kind,
-    source: Option<Mac>,
-    /// Offset of the payload.
-    at: usize,
-}
-
-/// The field after the addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Type(u16),
-    Length,
-}
-
-impl Inner {
-    fn of_type(ether_type: u16, at: usize) -> Self {
-        Self { kind: Kind::Type(ether_type), source: None, at }
+impl From<Unframed> for Reason {
+    fn from(why: Unframed) -> Self {
+        match why {
+            Unframed::LinkType(link) | Unframed::Strict(link) => Self::LinkType(link),
+            Unframed::Protocol => Self::Protocol,
+            Unframed::Short => Self::Short,
+        }
     }
 }
 
-fn inner(link: LinkType, packet: &[u8]) -> Result<Inner, Reason> {
+/// EtherType and offset of the payload of a packet on a link from point to point; `None` for other
+/// link types.
+fn point_to_point(link: LinkType, packet: &[u8]) -> Result<Option<(u16, usize)>, Reason> {
     match link {
-        LinkType::IPV4 => Ok(Inner::of_type(IPV4, 0)),
-        LinkType::IPV6 => Ok(Inner::of_type(IPV6, 0)),
-        LinkType::RAW | RAW_BSD | RAW_OPENBSD => by_version(packet),
-        LinkType::NULL | LOOP => by_family(packet),
-        LinkType::LINUX_SLL => cooked(packet, [14, 2, 4, 6], 16),
-        LinkType::LINUX_SLL2 => cooked(packet, [0, 8, 11, 12], 20),
-        PPP | PPP_HDLC => point_to_point(packet),
-        CISCO_HDLC => Ok(Inner::of_type(half(packet, 2)?, 4)),
-        PPP_ETHER => Ok(Inner::of_type(PPPOE_SESSION, 0)),
-        other => Err(Reason::LinkType(other)),
+        PPP | PPP_HDLC => ppp(packet).map(Some),
+        CISCO_HDLC => Ok(Some((half(packet, 2)?, 4))),
+        PPP_ETHER => Ok(Some((EtherType::PPPOE_SESSION.0, 0))),
+        _ => Ok(None),
     }
-}
-
-/// Determines the type by the version of the IP header.
-fn by_version(packet: &[u8]) -> Result<Inner, Reason> {
-    match packet.first().ok_or(Reason::Short)? >> 4 {
-        4 => Ok(Inner::of_type(IPV4, 0)),
-        6 => Ok(Inner::of_type(IPV6, 0)),
-        _ => Err(Reason::Protocol),
-    }
-}
-
-/// Reads four bytes with the address family, in the byte order of the capturing host.
-fn by_family(packet: &[u8]) -> Result<Inner, Reason> {
-    let bytes: [u8; 4] = *packet.first_chunk().ok_or(Reason::Short)?;
-    let family = u32::from_be_bytes(bytes).min(u32::from_le_bytes(bytes));
-    match family {
-        2 => Ok(Inner::of_type(IPV4, 4)),
-        // Linux; NetBSD and OpenBSD; FreeBSD; macOS.
-        10 | 24 | 28 | 30 => Ok(Inner::of_type(IPV6, 4)),
-        _ => Err(Reason::Protocol),
-    }
-}
-
-/// Reads the "cooked" header of Linux. `places` are the offsets of the protocol, the device type,
-/// the length of the address and the address.
-fn cooked(packet: &[u8], places: [usize; 4], header: usize) -> Result<Inner, Reason> {
-    let [protocol, device, length, address] = places;
-    if packet.len() < header {
-        return Err(Reason::Short);
-    }
-    let device = half(packet, device)?;
-    // Version 1 has two bytes for the length, version 2 one.
-    let length = if header == 16 { half(packet, length)? } else { packet[length].into() };
-    let kind = match half(packet, protocol)? {
-        // The protocol numbers of such devices are not EtherTypes.
-        _ if FOREIGN_DEVICES.contains(&device) => return Err(Reason::Protocol),
-        NOVELL_RAW | LLC => Kind::Length,
-        ether_type if ether_type >= FIRST_TYPE => Kind::Type(ether_type),
-        _ => return Err(Reason::Protocol),
-    };
-    let has_mac = length == 6;
-    let source = packet.get(address..address + 6).and_then(Mac::from_slice).filter(|_| has_mac);
-    Ok(Inner { kind, source, at: header })
 }
 
 /// Reads a PPP header (RFC 1661 and 1662): a protocol of one or two bytes, optionally after address
 /// and control.
-fn point_to_point(packet: &[u8]) -> Result<Inner, Reason> {
+fn ppp(packet: &[u8]) -> Result<(u16, usize), Reason> {
     let at = if packet.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     // Cisco's framing has types where PPP has its protocol.
     if matches!(packet, [0x0f | 0x8f, 0, ..]) {
-        return Ok(Inner::of_type(half(packet, 2)?, 4));
+        return Ok((half(packet, 2)?, 4));
     }
     let first = *packet.get(at).ok_or(Reason::Short)?;
     let (protocol, len) = if first % 2 == 1 { (first.into(), 1) } else { (half(packet, at)?, 2) };
     let ether_type = match protocol {
-        0x0021 => IPV4,
-        0x0057 => IPV6,
+        0x0021 => EtherType::IPV4.0,
+        0x0057 => EtherType::IPV6.0,
         0x0281 => EtherType::MPLS.0,
         0x0283 => EtherType::MPLS_MULTICAST.0,
         _ => return Err(Reason::Protocol),
     };
-    Ok(Inner::of_type(ether_type, at + len))
+    Ok((ether_type, at + len))
 }
 
 fn half(packet: &[u8], at: usize) -> Result<u16, Reason> {
@@ -148,30 +78,18 @@ fn half(packet: &[u8], at: usize) -> Result<u16, Reason> {
 }
 
 const HEADER: usize = crate::limits::FRAME_MIN;
-/// First EtherType; lower values are a length.
-const FIRST_TYPE: u16 = EtherType::FIRST.0;
-const IPV4: u16 = EtherType::IPV4.0;
-const IPV6: u16 = EtherType::IPV6.0;
-const PPPOE_SESSION: u16 = EtherType::PPPOE_SESSION.0;
-
-// Protocols of Linux's own (`linux/if_ether.h`): 802.3 without and with 802.2.
-const NOVELL_RAW: u16 = 0x0001;
-const LLC: u16 = 0x0004;
-/// Device types (`linux/if_arp.h`): frame relay, radiotap, netlink.
-const FOREIGN_DEVICES: [u16; 3] = [770, 803, 824];
 
 const PPP: LinkType = LinkType(9);
-const RAW_BSD: LinkType = LinkType(12);
-const RAW_OPENBSD: LinkType = LinkType(14);
 const PPP_HDLC: LinkType = LinkType(50);
 const PPP_ETHER: LinkType = LinkType(51);
 const CISCO_HDLC: LinkType = LinkType(104);
-const LOOP: LinkType = LinkType(108);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const IPV4: u16 = EtherType::IPV4.0;
+    const IPV6: u16 = EtherType::IPV6.0;
     const IP: &[u8] = &[0x45, 1, 2, 3];
     const IP6: &[u8] = &[0x60, 1, 2, 3];
 
@@ -224,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_ethernet_is_told() {
+    fn what_does_not_fit_into_ethernet_is_reported() {
         let netlink = [0, 4, 3, 56, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
         let can = [0, 4, 1, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12];
         for (label, link, packet, reason) in [

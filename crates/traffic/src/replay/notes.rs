@@ -12,8 +12,8 @@ pub struct Notes {
     pub packets: u64,
     /// Packets that are omitted, by reason.
     pub left_out: BTreeMap<Reason, u64>,
-    /// Packets to which an Ethernet header was added.
-    pub framed: u64,
+    /// Packets to which an Ethernet header was added, by link type.
+    pub framed: BTreeMap<LinkType, u64>,
     /// Truncated packets that are sent as captured.
     pub cut: u64,
     /// Truncated packets that are padded with zeros.
@@ -55,7 +55,7 @@ impl Notes {
     pub fn lines(&self) -> Vec<String> {
         let left_out = self.left_out.iter().map(|(reason, count)| (*count, reason.to_string()));
         let others = [
-            (self.framed, "given an Ethernet header"),
+            (self.framed.values().sum(), "given an Ethernet header"),
             (self.cut, "sent only as far as they were captured"),
             (self.padded, "padded with zeros to the length that they had"),
             (self.backwards, "captured before the previous packet: sent in the order of the file"),
@@ -78,7 +78,9 @@ impl fmt::Display for Reason {
     /// The text after a count.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LinkType(kind) => write!(f, "left out: {kind} does not map to Ethernet"),
+            Self::LinkType(kind) => {
+                write!(f, "left out: {kind} does not map to Ethernet: {}", kind.remedy())
+            }
             Self::Protocol => f.write_str("left out: not a protocol that Ethernet carries"),
             Self::Short => f.write_str("left out: shorter than their header"),
             Self::Long => f.write_str("left out: longer than the MTU or a live frame"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use packet::Mac;
+use pcap::LinkPolicy;
 
 use super::edit::Edits;
 
@@ -21,7 +22,9 @@ pub struct Options {
     pub cut: Cut,
     /// MTU of the sending interface in bytes: longer packets are omitted.
     pub mtu: usize,
-    /// The Ethernet addresses of packets that were captured without an Ethernet header.
+    /// Whether packets that were captured without an Ethernet header get one.
+    pub link: LinkPolicy,
+    /// The Ethernet addresses of such packets.
     pub framing: Framing,
     /// Changes to the frames.
     pub edits: Edits,
@@ -71,6 +74,7 @@ impl Default for Options {
             longest_gap: None,
             cut: Cut::AsCaptured,
             mtu: 1500,
+            link: LinkPolicy::AddHeader,
             framing: Framing::default(),
             edits: Edits::default(),
         }

@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use pcap::{Interface, LinkType, Packet, Reader};
+use pcap::{Interface, LinkPolicy, LinkType, Packet, Reader};
 
 use super::framing;
 use super::notes::{Notes, Reason};
@@ -29,7 +29,11 @@ impl Recording {
         let mut packet = Packet::default();
         while options.first.is_none_or(|first| receiver.notes.packets < first) {
             match reader.next_into(&mut packet) {
-                Ok(true) => receiver.take(link_of(reader.interfaces(), &packet), &packet)?,
+                Ok(true) => {
+                    let link = link_of(reader.interfaces(), &packet);
+                    receiver.check(link)?;
+                    receiver.take(link, &packet)?;
+                }
                 Ok(false) => break,
                 Err(error @ pcap::Error::Read { .. }) => return Err(error.into()),
                 Err(error) if receiver.notes.packets == 0 => return Err(error.into()),
@@ -69,6 +73,15 @@ impl<'a> Receiver<'a> {
         }
     }
 
+    /// Refuses a capture with packets of another link type than Ethernet, if the options do.
+    fn check(&self, link: LinkType) -> Result<()> {
+        if self.options.link == LinkPolicy::Strict && link != LinkType::ETHERNET {
+            let packet = self.notes.packets + 1;
+            return Err(ConfigError::NotEthernet { packet, link }.into());
+        }
+        Ok(())
+    }
+
     fn take(&mut self, link: LinkType, packet: &Packet) -> Result<()> {
         self.notes.packets += 1;
         // The times of omitted packets count for later ones.
@@ -101,7 +114,9 @@ impl<'a> Receiver<'a> {
         if frame.len() > options.longest() {
             return Err(Reason::Long);
         }
-        notes.framed += u64::from(framed);
+        if framed {
+            *notes.framed.entry(link).or_default() += 1;
+        }
         notes.edited += u64::from(edited);
         match options.cut {
             _ if missing == 0 => {}

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::report::StreamReport;
-use crate::histogram::Histogram;
 use crate::stamp::Expect;
 
 /// The frames of one stream from one thread.
@@ -51,7 +50,8 @@ impl Account {
 pub(super) fn streams(accounts: impl IntoIterator<Item = Account>) -> Vec<StreamReport> {
     let mut streams = BTreeMap::new();
     for account in accounts {
-        let stream = streams.entry(account.stream).or_insert_with(|| empty(account.stream));
+        let stream =
+            streams.entry(account.stream).or_insert_with(|| StreamReport::new(account.stream));
         account.add_to(stream);
     }
     let mut streams: Vec<_> = streams.into_values().collect();
@@ -62,24 +62,4 @@ pub(super) fn streams(accounts: impl IntoIterator<Item = Account>) -> Vec<Stream
         };
     }
     streams
-}
-
-fn empty(id: u16) -> StreamReport {
-    StreamReport {
-        id,
-        name: None,
-        expect: Expect::default(),
-        received: 0,
-        lost: 0,
-        reordered: 0,
-        duplicated: 0,
-        corrupted: 0,
-        latency_ns: Histogram::default(),
-        jitter_ns: Histogram::default(),
-        sent: Some(0),
-        late: 0,
-        wrong: 0,
-        bytes: 0,
-        sources: 0,
-    }
 }

@@ -42,7 +42,7 @@ pub fn prepare(config: &SinkConfig) -> Result<Spec> {
         Clocks::Shared => abi::Clocks::Shared,
     };
     let globals = [
-        ("sink_fate", verdict as u32),
+        ("sink_default_verdict", verdict as u32),
         ("sink_verify", config.verify.into()),
         ("sink_clocks", clocks as u32),
         ("sink_stream_places", config.streams),

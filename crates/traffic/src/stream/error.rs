@@ -189,7 +189,7 @@ pub enum FlowsError {
     /// Fewer combinations of values than flows.
     #[error("{count} flows, but the fields repeat after {period}: give one of them more values")]
     Repeats { count: u64, period: u128 },
-    /// A range that cannot be repeated for so many flows.
+    /// A range that cannot be repeated for this number of flows.
     #[error(
         "{values} values for {count} flows: use a prefix or at least {count} values, or have at \
          most {max} flows",

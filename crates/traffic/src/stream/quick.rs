@@ -75,8 +75,8 @@ impl Quick {
         }
     }
 
-    /// The same stream as a file would describe it. [`Stream::template`] reports what is missing or
-    /// invalid.
+    /// Converts to a stream as a file describes it. [`Stream::template`] reports missing and
+    /// invalid values.
     pub fn stream(&self) -> Stream {
         Stream {
             name: self.name.clone(),
@@ -181,7 +181,7 @@ fn is_v6(value: &Value) -> bool {
     text.contains(':')
 }
 
-/// Text that names no [`QuickProtocol`].
+/// Text that is not a [`QuickProtocol`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol \"{text}\"; expected udp, tcp-syn, icmp, arp or raw:HEX")]
 pub struct UnknownQuickProtocol {

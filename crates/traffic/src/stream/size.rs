@@ -32,7 +32,7 @@ pub enum Shuffle {
     /// As listed.
     #[default]
     Sequence,
-    /// At random, each independent of the one before.
+    /// At random, each independent of the previous one.
     Random,
 }
 
@@ -73,8 +73,8 @@ impl Sizes {
     }
 }
 
-/// A round in which each size appears as often as its share says, as evenly as possible: the next
-/// size is always the one that lags most behind its share.
+/// A round in which the number of frames of each size is its share, spread as evenly as possible:
+/// the next size is always the one that lags most.
 fn spread(sizes: &[(usize, usize)]) -> Result<Vec<usize>, SizesError> {
     let whole = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(size.1));
     let whole = whole.filter(|whole| *whole <= SIZES).unwrap_or(SIZES + 1);
@@ -86,7 +86,7 @@ fn spread(sizes: &[(usize, usize)]) -> Result<Vec<usize>, SizesError> {
     for number in 1..=whole {
         let lag =
             |index: &usize| (sizes[*index].1 * number) as i64 - (given[*index] * whole) as i64;
-        // The first of equal ones: `max_by_key` returns the last.
+        // The first of equal sizes: `max_by_key` returns the last.
         if let Some(next) = (0..sizes.len()).rev().max_by_key(lag) {
             given[next] += 1;
             round.push(sizes[next].0);

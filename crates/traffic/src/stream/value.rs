@@ -17,9 +17,9 @@ use super::error::ValueError;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// The same in all frames.
+    /// A constant: the same value in all frames.
     Constant(Atom),
-    /// Different from frame to frame.
+    /// A value that differs from frame to frame.
     Vary(Vary),
 }
 
@@ -48,7 +48,7 @@ pub struct Vary {
 pub enum Pool {
     /// `first..last`, both included, or `10.0.0.0/24`.
     Range(String),
-    /// Each of these.
+    /// Each of these values.
     List(Vec<Atom>),
 }
 
@@ -61,7 +61,7 @@ pub enum Order {
     Random,
     /// One at random, with a probability in proportion to 1 / rank^exponent.
     Zipf(f64),
-    /// The one of the frame's flow.
+    /// The value of the frame's flow.
     Flow,
 }
 
@@ -170,7 +170,7 @@ impl From<u64> for Value {
     }
 }
 
-/// The text as one constant; [`Value::from_str`] reads ranges.
+/// Converts text to a constant; [`Value::from_str`] reads ranges.
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::Constant(Atom::from(text))

@@ -1,4 +1,4 @@
-//! `Summary` and `Interval`: what a run's report says in the end, and between two readings.
+//! `Summary` and `Interval`: the final report of a run, and its progress between two readings.
 
 use std::net::SocketAddr;
 
@@ -8,14 +8,14 @@ use super::report::{Ends, FlowReport, Report, Snapshot};
 use crate::histogram::{Histogram, Quantiles};
 use crate::rate::per_second;
 
-/// What connections did.
+/// The final report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Segments of any kind.
     pub sent: u64,
-    /// Always `null`: whether the interface took the segments is not known.
+    /// Always `null`: the number of segments that the interface accepted is unknown.
     pub not_sent: Option<u64>,
-    /// Time from the first handshake completed to the last acknowledgement of data, in seconds.
+    /// Time from the first completed handshake to the last acknowledgement of data, in seconds.
     pub seconds: f64,
     /// Segments per second.
     pub pps: f64,
@@ -43,7 +43,7 @@ pub struct Summary {
     pub rtt_ns: Histogram,
     /// Ended by a signal.
     pub stopped: bool,
-    /// Each connection, with `--each`; else empty.
+    /// Each connection, with `--each`; otherwise empty.
     pub connections: Vec<Connection>,
 }
 
@@ -63,7 +63,7 @@ pub struct Flows {
 pub struct Connection {
     /// Local address and port.
     pub local: SocketAddr,
-    /// State, as RFC 9293 names it, in lower case.
+    /// State, as named in RFC 9293, in lower case.
     pub state: &'static str,
     /// How it ended, a key of `flows`; `null` while it lasts.
     pub end: Option<&'static str>,
@@ -73,30 +73,30 @@ pub struct Connection {
     pub goodput_bps: f64,
     /// Segments of any kind.
     pub segments: u64,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmissions: u64,
-    /// Smoothed round-trip time in microseconds; `null` when none was measured.
+    /// Smoothed round-trip time in microseconds; `null` if none was measured.
     pub rtt_us: Option<f64>,
 }
 
-/// Counters of a run, and rates since the reading before.
+/// Counters of a run, and rates since the previous reading.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// Seconds since the start.
     pub t: f64,
     /// Bytes of payload that were acknowledged so far.
     pub acked_bytes: u64,
-    /// Bits of acknowledged payload per second since the line before.
+    /// Bits of acknowledged payload per second since the previous line.
     pub goodput_bps: f64,
     /// Segments sent so far.
     pub segments: u64,
-    /// Segments sent per second since the line before.
+    /// Segments sent per second since the previous line.
     pub pps: f64,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmissions: u64,
     /// Connections so far, by outcome.
     pub flows: Flows,
-    /// Round-trip times since the line before, in nanoseconds.
+    /// Round-trip times since the previous line, in nanoseconds.
     pub rtt_ns: Quantiles,
 }
 
@@ -135,7 +135,7 @@ impl Snapshot {
 }
 
 impl Flows {
-    /// Connections ended by the other end, or by its silence.
+    /// Connections that ended because of the other end, or because it did not respond.
     pub fn failed(&self) -> u64 {
         let Ends { refused, reset, unanswered, timed_out, .. } = self.ends;
         refused + reset + unanswered + timed_out

@@ -47,8 +47,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// The same bytes in every frame, all of which are rewritten where receivers change frames. The
-    /// other fields may be set afterwards: a stamp replaces the last 16 bytes, and a checksum over
+    /// Creates frames with the same bytes, all of which are rewritten if receivers change frames.
+    /// Other members may be set afterwards: a stamp replaces the last 16 bytes, and a checksum over
     /// them remains correct if they were zero.
     pub fn constant(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let size = Size { len: bytes.len(), words: Vec::new(), sums: Vec::new() };

@@ -1,4 +1,4 @@
-//! Rendered frames against a sum over all of their bytes; templates that mean nothing.
+//! Rendered frames, checked with a sum over all of their bytes; inconsistent templates.
 
 use super::*;
 use crate::stamp::{Kind, Stamp};
@@ -6,11 +6,11 @@ use crate::stamp::{Kind, Stamp};
 const IP: usize = 14;
 const UDP: usize = IP + 20;
 const PAYLOAD: usize = UDP + 8;
-/// The checksum inside the payload: of all from an odd offset.
+/// Offset of the checksum inside the payload: it covers all bytes from an odd offset.
 const INNER: usize = PAYLOAD + 5;
 
-/// UDP over IPv4 from 60 and 75 bytes, both with a stamp: source address, source port, and fields
-/// and another checksum in the payload, at odd places, vary.
+/// UDP over IPv4 with 60 and 75 bytes, both with a stamp. Source address, source port, fields in
+/// the payload and a checksum in it vary, some of them at an odd offset.
 fn template() -> Template {
     let mut bytes = vec![0; 75];
     bytes[..IP].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
@@ -79,7 +79,7 @@ fn size(template: &Template, len: usize) -> Size {
     Size { len, words, sums }
 }
 
-/// The folded sum of all bytes, the plain way.
+/// The folded sum of all bytes, computed directly.
 fn plain(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|it| [it[0], *it.get(1).unwrap_or(&0)]);
     let sum: u64 = words.map(|word| u64::from(u16::from_be_bytes(word))).sum();
@@ -105,7 +105,8 @@ fn every_checksum_agrees_with_the_finished_frame() {
         let frame = template.render(&numbers, (number % 2) as usize, Some(stamp(number as u32)));
         assert_eq!(plain(&frame[IP..UDP]), 0, "{number}: header");
         assert_eq!(udp(&frame), 0, "{number}: datagram");
-        // What `also` adds to the inner checksum stands outside of what it covers, at an odd place.
+        // The field in `also` is outside of the bytes that the inner checksum covers, at an odd
+        // offset.
         let nibble = template.fields[2].value(number) as u16;
         let whole = [&nibble.swap_bytes().to_be_bytes()[..], &frame[INNER..]].concat();
         assert_eq!(plain(&whole), 0, "{number}: inner");
@@ -122,7 +123,7 @@ fn fields_wrap_at_their_width_and_leave_their_neighbours() {
     assert_eq!(frame[UDP..UDP + 2], [0x00, 0x05]);
     assert_eq!(frame[PAYLOAD..PAYLOAD + 5], [0, 18, 0x1f, 0xff, 0xff]);
     assert_eq!(template.render(&[0, 0, 2], 0, None)[PAYLOAD + 2..PAYLOAD + 5], [0xa, 0xaa, 0xaa]);
-    assert_eq!(frame[54..], [0; 16], "no stamp is zeros");
+    assert_eq!(frame[54..], [0; 16], "without a stamp the bytes are zero");
 }
 
 #[test]

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_has_what_is_asked_of_it() {
+    fn the_object_has_the_required_parts() {
         let spec = Spec::parse("transmit", OBJECT).unwrap();
         for (program, _) in WATCHED {
             assert!(spec.program(program).is_some(), "{program}");

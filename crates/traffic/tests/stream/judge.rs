@@ -1,9 +1,9 @@
-//! An independent eye on frames: dissects them with etherparse, tunnels too, and computes every
-//! checksum over the finished bytes.
+//! An independent check of frames: dissects them with etherparse, including tunnels, and computes
+//! every checksum over the final bytes.
 
 use etherparse::{Ipv6ExtensionSlice, NetSlice, SlicedPacket, TransportSlice};
 
-/// The layers of a frame, outermost first, if all lengths and checksums are right.
+/// Returns the layers of a frame, outermost first, if all lengths and checksums are correct.
 pub fn judge(frame: &[u8]) -> Result<Vec<String>, String> {
     let mut seen = vec!["ethernet".to_owned()];
     let packet = SlicedPacket::from_ethernet(frame).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! Streams by chance: those that are accepted render frames whose every checksum is right, and
-//! nothing panics.
+//! Random streams: the checksums in all frames of an accepted stream are correct, and nothing
+//! panics.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use traffic::stream::File;
 use crate::judge::judge;
 use crate::protocols::frames;
 
-/// A number of at most so many bits, in any of the ways to say it.
+/// A number of at most `bits` bits, in any of its notations.
 fn number(bits: u32) -> BoxedStrategy<Value> {
     let last = u64::MAX >> (64 - bits);
     let pair = (0..=last, 0..=last, 1..=9u64);
@@ -81,7 +81,7 @@ fn ip() -> impl Strategy<Value = (Vec<Value>, bool)> {
 
 fn transport(is_v6: bool) -> BoxedStrategy<Value> {
     let icmp = if is_v6 { "icmpv6" } else { "icmp" };
-    // Not VXLAN's port.
+    // Any port but VXLAN's.
     let udp = (number(16), 1..4000u64)
         .prop_map(|(src, dst)| json!({ "udp": { "src": src, "dst": dst } }));
     let tcp = (number(16), number(32), number(32), number(16)).prop_map(|(src, seq, ack, window)| {
@@ -92,7 +92,7 @@ fn transport(is_v6: bool) -> BoxedStrategy<Value> {
     prop_oneof![udp, tcp, echo].boxed()
 }
 
-/// Ethernet, tags, IP and what it carries.
+/// Ethernet, VLAN tags, IP and its payload.
 fn packet() -> impl Strategy<Value = Vec<Value>> {
     let inner = ip().prop_flat_map(|(ip, is_v6)| (Just(ip), transport(is_v6)));
     (ethernet(), vec(number(12), 0..3), inner).prop_map(|(ethernet, tags, (ip, transport))| {
@@ -129,12 +129,13 @@ fn rest() -> impl Strategy<Value = (Option<Value>, Option<Value>, bool)> {
         let name = if payload.get("fields").is_some() { "raw" } else { "payload" };
         json!({ name: payload })
     }));
+    // The longest headers, a payload and a stamp need 331 bytes.
     let size = prop_oneof![
         Just(None),
         Just(Some(json!("imix"))),
-        (280..1400usize).prop_map(|size| Some(json!(size))),
-        vec(280..600usize, 2..9).prop_map(|sizes| Some(json!(sizes))),
-        (280..400usize, 1..9usize).prop_map(|(from, step)| {
+        (340..1400usize).prop_map(|size| Some(json!(size))),
+        vec(340..600usize, 2..9).prop_map(|sizes| Some(json!(sizes))),
+        (340..400usize, 1..9usize).prop_map(|(from, step)| {
             Some(json!({ "from": from, "to": from + 40, "step": step, "order": "random" }))
         }),
     ];
@@ -186,7 +187,7 @@ proptest! {
         }
     }
 
-    /// Good streams with other values in some fields: many are still good.
+    /// Valid streams in which some fields have other values; many remain valid.
     #[test]
     fn no_value_panics(
         mut layers in layers(),
@@ -217,7 +218,7 @@ proptest! {
     }
 }
 
-/// Mostly fields that are there already, as others are seldom known.
+/// Mostly fields that the layer has already; most layers do not support the others.
 fn takes(fields: &Value, field: &str) -> bool {
     fields.get(field).is_some() || matches!(field, "checksum" | "options" | "protocol" | "flags")
 }

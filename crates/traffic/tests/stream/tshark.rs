@@ -1,5 +1,5 @@
-//! What tshark says of a capture of every protocol: nothing is malformed, no checksum is wrong but
-//! those that are meant to be.
+//! The report of tshark about a capture of every protocol: nothing is malformed, and no checksum is
+//! wrong except those that are meant to be.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,10 +8,10 @@ use pcap::{LinkType, Packet, Resolution, Writer};
 
 use crate::protocols::{examples, frames, zoo};
 
-/// Of each stream.
+/// Number of frames of each stream.
 const FRAMES: u64 = 25;
 
-/// Columns: the first are states of checksums, `1` right, `0` wrong.
+/// Columns of the report. The first are states of checksums: `1` correct, `0` wrong.
 const FIELDS: [&str; 9] = [
     "ip.checksum.status",
     "udp.checksum.status",
@@ -52,17 +52,17 @@ fn tshark_finds_nothing_malformed_and_no_wrong_checksum() {
             *count += states.matches('1').count();
         }
     }
-    // Otherwise it did not look.
+    // Otherwise tshark did not check the checksums.
     assert!(right.iter().all(|count| *count >= FRAMES as usize), "{right:?}");
 }
 
-/// Expert messages that tell what a packet is, as opposed to what is wrong with it.
+/// Whether an expert message only describes a packet, rather than reporting an error in it.
 fn is_remark(text: &str) -> bool {
     const REMARKS: [&str; 8] = [
         "Connection establish request",
         "Connection finish",
         "Connection reset",
-        // A stamp.
+        // Caused by a stamp.
         "Didn't find padding of zeros, and an undecoded trailer exists.",
         "Duplicate IP address configured",
         "The acknowledgment number field is nonzero while the ACK flag is not set",
@@ -77,7 +77,7 @@ fn write(name: &str, frames: &[Vec<u8>]) -> PathBuf {
     let file = std::fs::File::create(&path).expect("a file");
     let mut writer = Writer::pcap(file, LinkType::ETHERNET, Resolution::Nano).expect("pcap");
     for (number, data) in frames.iter().enumerate() {
-        // Far from each other, so that no two are taken for a retransmission.
+        // At a distance from each other, so that none is regarded as a retransmission.
         let timestamp_ns = number as u64 * 1_000_000_000;
         writer
             .write(&Packet { timestamp_ns, data: data.clone(), ..Packet::default() })
@@ -87,7 +87,7 @@ fn write(name: &str, frames: &[Vec<u8>]) -> PathBuf {
     path
 }
 
-/// A row of [`FIELDS`] for each frame.
+/// Returns a row of [`FIELDS`] for each frame.
 fn dissect(capture: &Path) -> Vec<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-r"]).arg(capture).args([
@@ -101,7 +101,7 @@ fn dissect(capture: &Path) -> Vec<Vec<String>> {
     for preference in ["ip.check_checksum", "udp.check_checksum", "tcp.check_checksum"] {
         tshark.args(["-o", &format!("{preference}:TRUE")]);
     }
-    // Random sequence numbers make no conversation, and payloads are no DNS.
+    // Random sequence numbers do not form a conversation, and payloads are not DNS.
     tshark.args(["-o", "tcp.analyze_sequence_numbers:FALSE"]);
     for protocol in ["dns", "echo"] {
         tshark.args(["--disable-protocol", protocol]);

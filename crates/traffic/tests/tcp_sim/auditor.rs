@@ -1,7 +1,7 @@
-//! `Auditor`: stands beside the sender and holds every segment against what the sender was told.
+//! `Auditor`: checks every segment of the sender against the segments that it received.
 //!
-//! Rule: it knows only frames: those that the sender sent, and those that reached it. What a
-//! careful receiver could not accuse the sender of is no complaint.
+//! Rule: the auditor knows only frames: those that the sender sent, and those that reached it. It
+//! complains only about violations that a receiver could prove.
 
 use super::Time;
 use super::log::{Event, Log};
@@ -9,25 +9,25 @@ use super::options::Options;
 use super::ranges::Ranges;
 use super::segment::{ACK, FIN, RST, SYN, Segment};
 
-/// One flow's.
+/// The state of one flow.
 #[derive(Debug, Default)]
 pub struct Auditor {
-    /// First sequence numbers: the sender's, the peer's.
+    /// Initial sequence numbers of the sender and the peer.
     iss: Option<u32>,
     irs: Option<u32>,
     agreed: Agreed,
-    /// Positions, from the sender's SYN: acknowledged, sent, end of the window.
+    /// Positions, counted from the sender's SYN: acknowledged, sent, end of the window.
     pub una: u64,
     pub next: u64,
     pub edge: u64,
     fin: Option<u64>,
     sacked: Ranges,
-    /// What the sender should acknowledge, from the peer's SYN.
+    /// The position that the sender should acknowledge, counted from the peer's SYN.
     peer_next: u64,
     /// The sender's last timestamp, and the peer's newest.
     stamp: Option<u32>,
     echo: Option<u32>,
-    /// The one before: a burst that was begun before the newest came goes on with it.
+    /// The previous echo: a burst that began before the newest timestamp arrived still uses it.
     echo_before: Option<u32>,
     pub count: Count,
     pub log: Log,
@@ -36,22 +36,22 @@ pub struct Auditor {
     keeps_log: bool,
 }
 
-/// Of what was sent.
+/// Counters of sent segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub segments: u64,
-    /// With data.
+    /// Segments with data.
     pub data: u64,
     pub bytes: u64,
-    /// With data, or SYN or FIN, that were sent before.
+    /// Segments with data, SYN or FIN that had been sent before.
     pub again: u64,
-    /// Of these, what the sender had been told is there already.
+    /// Segments whose data had already been acknowledged selectively.
     pub needless: u64,
     pub probes: u64,
     pub resets: u64,
 }
 
-/// What both SYNs offered.
+/// The options that both SYNs offered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     mss: u64,
@@ -90,7 +90,7 @@ impl Auditor {
     pub fn told(&mut self, segment: &Segment, now: Time) {
         let Some(iss) = self.iss else { return };
         let scale = if segment.has(SYN) { 0 } else { self.agreed.scale };
-        // A SYN that comes again is old news, and its timestamp with it.
+        // A retransmitted SYN has no new information, and its timestamp is old.
         let is_news = !segment.has(SYN) || self.irs.is_none();
         if segment.has(SYN) && !segment.has(RST) && is_news {
             self.agree(&segment.options);
@@ -137,7 +137,7 @@ impl Auditor {
     fn check_syn(&mut self, segment: &Segment, start: u64) {
         let options = &segment.options;
         if start != 0 || segment.flags != SYN || !segment.payload.is_empty() {
-            self.complain(format!("an odd SYN at {start}: {segment:?}"));
+            self.complain(format!("a malformed SYN at {start}: {segment:?}"));
         }
         if self.irs.is_some() {
             self.complain("SYN after the peer's SYN arrived".into());
@@ -161,11 +161,11 @@ impl Auditor {
             self.complain(format!("FIN at {} and elsewhere", end - 1));
         }
         if self.fin.is_some_and(|fin| end > fin + 1) {
-            self.complain(format!("{start}..{end} is behind the FIN"));
+            self.complain(format!("{start}..{end} is after the FIN"));
         }
     }
 
-    /// What does not depend on where the segment is.
+    /// Checks what does not depend on the segment's position.
     fn check_header(&mut self, segment: &Segment) {
         let irs = self.irs.unwrap_or(0);
         let acked = u64::from(segment.ack.wrapping_sub(irs));
@@ -189,7 +189,8 @@ impl Auditor {
     }
 
     fn check_place(&mut self, segment: &Segment, start: u64, end: u64) {
-        // A byte beyond a closed window, or none from before it while nothing is under way.
+        // Either a byte beyond a closed window, or a keepalive: no byte from before it while all
+        // data is acknowledged.
         let asks = start + 1 == self.una && start == end && self.next == self.una;
         let is_probe = start + 1 >= self.una && end <= self.una + 1 && self.edge <= self.una;
         if asks || is_probe && !(start == end && start == self.next) {
@@ -197,7 +198,7 @@ impl Auditor {
             return;
         }
         if start > self.next {
-            self.complain(format!("{start}..{end} leaves a gap behind {}", self.next));
+            self.complain(format!("{start}..{end} leaves a gap after {}", self.next));
         }
         if end > self.edge && !(segment.has(FIN) && end == self.edge + 1) {
             self.complain(format!("{start}..{end} exceeds the window's {}", self.edge));
@@ -231,7 +232,7 @@ impl Auditor {
         self.count.again += u64::from(again);
     }
 
-    /// The position nearest to what was sent last.
+    /// The position nearest to the last one that was sent.
     fn position(&self, seq: u32, iss: u32) -> u64 {
         let apart = seq.wrapping_sub(iss.wrapping_add(self.next as u32)) as i32;
         self.next.saturating_add_signed(i64::from(apart))

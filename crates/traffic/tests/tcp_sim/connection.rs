@@ -1,7 +1,7 @@
 //! `Connection`: the receiving end of one connection, by RFC 9293, 2018, 2883, 7323 and 5681.
 //!
-//! Positions count from the sender's SYN: it is 0, the first byte 1. Rule: what the sender does
-//! wrong is a complaint, and the connection goes on as a careful one would.
+//! Positions count from the sender's SYN, which is 0; the first byte is 1. Rule: a mistake of the
+//! sender is a complaint, and the connection continues as a robust receiver would.
 
 use super::Time;
 use super::options::Options;
@@ -9,45 +9,45 @@ use super::ranges::Ranges;
 use super::segment::{ACK, Endpoint, FIN, RST, SYN, Segment};
 use super::{MS, SECOND};
 
-/// How a peer receives.
+/// The behavior of a peer that receives.
 #[derive(Clone, Debug)]
 pub struct Manner {
     pub mss: u16,
-    /// Window scaling, selective acknowledgements, timestamps: what it offers and takes.
+    /// Whether it offers and accepts window scaling, selective acknowledgements and timestamps.
     pub scale: Option<u8>,
     pub sack: bool,
     pub time: bool,
-    /// Tells of what came twice (RFC 2883).
+    /// Reports duplicate segments (RFC 2883).
     pub tells_twice: bool,
-    /// Bytes.
+    /// Size of the receive buffer in bytes.
     pub buffer: u64,
     pub reader: Reader,
-    /// How long an acknowledgement may wait for a second segment; not at all when `None`.
+    /// How long an acknowledgement is delayed for a second segment; not delayed when `None`.
     pub ack_delay: Option<Time>,
-    /// Its first sequence number.
+    /// Its initial sequence number.
     pub first: u32,
     /// What it does instead of receiving.
     pub refusal: Refusal,
 }
 
-/// How what came is taken out of the buffer.
+/// How data is read from the buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader {
     Prompt,
-    /// Bytes a second.
+    /// Bytes per second.
     Rate(u64),
-    /// Stops at this position and goes on promptly at that time.
+    /// Stops at this position, and continues without delay at that time.
     Pause(u64, Time),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     None,
-    /// Answers SYN by RST.
+    /// Answers SYN with RST.
     AtOnce,
-    /// Sends RST when it has got so many bytes.
+    /// Sends RST when it has received this number of bytes.
     After(u64),
-    /// Answers nothing from the time on.
+    /// Does not answer from this time on.
     Silence(Time),
 }
 
@@ -72,7 +72,7 @@ impl Default for Manner {
 pub enum State {
     SynReceived,
     Established,
-    /// The sender is done; our FIN is on its way.
+    /// The sender has finished; our FIN is in flight.
     LastAck,
     Closed,
     Reset,
@@ -85,19 +85,19 @@ pub struct Connection {
     ends: (Endpoint, Endpoint),
     pub state: State,
     pub irs: u32,
-    /// What both ends agreed on.
+    /// The options that both ends agreed on.
     has: Agreed,
-    /// The first position that is not there.
+    /// The first position that was not received.
     pub next: u64,
     ahead: Ranges,
-    /// Beginnings of what is ahead, the latest news first.
+    /// First positions of the ranges that were received out of order, the latest first.
     news: Vec<u64>,
-    /// What came twice, to be told once.
+    /// A duplicate range, which is reported once.
     twice: Option<(u64, u64)>,
-    /// Position that the reader has reached, as of `read_at`.
+    /// Position that the reader had reached at `read_at`.
     read: u64,
     read_at: Time,
-    /// The right edge of the window that the sender was told of.
+    /// The right edge of the window that was advertised to the sender.
     edge: u64,
     fin: Option<u64>,
     echo: u32,
@@ -106,7 +106,7 @@ pub struct Connection {
     ack_at: Option<Time>,
     again_at: Option<Time>,
     again_after: Time,
-    /// Bytes that arrived again.
+    /// Bytes that arrived more than once.
     pub repeated: u64,
     pub segments: u64,
     pub complaints: Vec<String>,
@@ -114,7 +114,7 @@ pub struct Connection {
 
 #[derive(Clone, Copy, Debug)]
 struct Agreed {
-    /// How far the window is shifted.
+    /// Shift count of the advertised window.
     scale: u8,
     is_scaled: bool,
     sack: bool,
@@ -122,7 +122,7 @@ struct Agreed {
 }
 
 impl Connection {
-    /// From a SYN; the answer is to be asked for with [`Connection::take`].
+    /// Accepts a SYN; [`Connection::take`] returns the answer.
     pub fn accept(manner: &Manner, syn: &Segment, now: Time) -> Self {
         let offer = &syn.options;
         let is_scaled = manner.scale.is_some() && offer.scale.is_some();
@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of the stream that came in order.
+    /// Bytes of the stream that were received in order.
     pub fn bytes(&self) -> u64 {
         self.next - 1 - u64::from(self.fin.is_some_and(|fin| self.next > fin))
     }
@@ -166,7 +166,7 @@ impl Connection {
         matches!(self.state, State::Closed | State::Reset)
     }
 
-    /// What the sender sent; answers in the order in which they leave.
+    /// Processes a segment of the sender; returns the answers in order.
     pub fn take(&mut self, segment: &Segment, now: Time) -> Vec<Segment> {
         self.segments += 1;
         if segment.has(RST) {
@@ -192,18 +192,18 @@ impl Connection {
         self.take_data(segment, now)
     }
 
-    /// What it would answer now, for forgers.
+    /// The acknowledgement that it would send now, for forged segments.
     pub fn tell(&mut self, now: Time) -> Segment {
         self.answer(now)
     }
 
-    /// When [`Connection::tick`] has something to do.
+    /// The time of the next action of [`Connection::tick`].
     pub fn due(&self) -> Option<Time> {
         let reads = self.reads_at();
         [self.ack_at, self.again_at, reads].into_iter().flatten().min()
     }
 
-    /// What time brings.
+    /// Acts on timers.
     pub fn tick(&mut self, now: Time) -> Vec<Segment> {
         let mut out = Vec::new();
         let had_closed = self.state == State::LastAck;
@@ -253,7 +253,8 @@ impl Connection {
         self.again_after = SECOND;
     }
 
-    /// Keeps the timestamp to echo; whether the segment is too old to be taken (RFC 7323, 5.3).
+    /// Keeps the timestamp to echo. Returns whether the segment is too old to be accepted (RFC
+    /// 7323, 5.3).
     fn is_outdated(&mut self, segment: &Segment, value: u32) -> bool {
         if (value.wrapping_sub(self.echo) as i32) < 0 {
             return true;
@@ -268,7 +269,7 @@ impl Connection {
         let start = self.position(segment.seq);
         let end = start + segment.payload.len() as u64 + u64::from(segment.has(FIN));
         if start == end {
-            // A keepalive or a probe wants an answer; a plain acknowledgement does not.
+            // A keepalive or a probe requires an answer; a plain acknowledgement does not.
             return if start + 1 == self.next { vec![self.answer(now)] } else { Vec::new() };
         }
         self.read_on(now);
@@ -283,13 +284,13 @@ impl Connection {
             self.complain(format!("a second FIN elsewhere: {}", end - 1));
         }
         if self.fin.is_some_and(|fin| end > fin + 1) {
-            self.complain(format!("{start}..{end} is behind the FIN"));
+            self.complain(format!("{start}..{end} is after the FIN"));
         }
         let is_prompt = self.store(start, end);
         self.answer_data(is_prompt, now)
     }
 
-    /// Whether it must be acknowledged at once.
+    /// Stores a range; returns whether it must be acknowledged immediately.
     fn store(&mut self, start: u64, end: u64) -> bool {
         if end <= self.next || self.ahead.holds(start, end) {
             self.repeated += end - start;
@@ -354,7 +355,7 @@ impl Connection {
             Reader::Pause(..) => self.next,
             Reader::Rate(rate) => {
                 let bytes = (passed * u128::from(rate) / u128::from(SECOND)) as u64;
-                // What is too little to count keeps its time.
+                // The time for less than a byte is kept.
                 if bytes == 0 && self.read < self.next {
                     return;
                 }
@@ -379,7 +380,7 @@ impl Connection {
         self.manner.buffer - (self.next - self.read).min(self.manner.buffer)
     }
 
-    /// Whether the window grew by so much that the sender should hear of it (RFC 9293, 3.8.6.2.2).
+    /// Whether the window grew enough for an update to be sent (RFC 9293, 3.8.6.2.2).
     fn opens_much(&self) -> bool {
         let told = self.edge.saturating_sub(self.next);
         let enough = (self.manner.buffer / 2).min(2 * u64::from(self.manner.mss));
@@ -391,7 +392,7 @@ impl Connection {
 
 /// Answers.
 impl Connection {
-    /// An acknowledgement of all that is there.
+    /// An acknowledgement of everything that was received.
     fn answer(&mut self, now: Time) -> Segment {
         (self.owed, self.ack_at) = (0, None);
         let is_silly = self.space() < (self.manner.buffer / 2).min(u64::from(self.manner.mss));
@@ -428,7 +429,7 @@ impl Connection {
         Options { time, ..Options::default() }
     }
 
-    /// What came twice, then what came last (RFC 2018, 4).
+    /// The duplicate range, then the latest ranges (RFC 2018, 4).
     fn blocks(&mut self, most: usize) -> Vec<(u32, u32)> {
         if !self.has.sack {
             return Vec::new();
@@ -449,7 +450,7 @@ impl Connection {
         self.irs.wrapping_add(position as u32)
     }
 
-    /// The position nearest to what is expected.
+    /// The position nearest to the expected one.
     fn position(&self, seq: u32) -> u64 {
         let apart = seq.wrapping_sub(self.sequence(self.next)) as i32;
         self.next.saturating_add_signed(i64::from(apart))

@@ -1,7 +1,8 @@
 //! `Engine`: the programs under test, on two processors of the virtual machine, as a `Sender`.
 //!
-//! The first processor sends live frames, the second receives, as in a host with two. Frames are
-//! recycled as the kernel does it: one comes back as its receiver left it, here scribbled over.
+//! The first processor sends live frames, the second receives, as on a host with two processors.
+//! Frames are recycled as in the kernel: they return with the changes of their receiver, which
+//! overwrites them here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,27 +18,27 @@ use super::model::Algorithm;
 use super::simulation::Sender;
 use super::{SECOND, Time};
 
-/// What the programs are told.
+/// The configuration of the programs.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub flows: u32,
-    /// Of each flow.
+    /// Bytes of each flow.
     pub bytes: u64,
     pub algorithm: Algorithm,
     pub is_ipv6: bool,
-    /// Ports of an address.
+    /// Number of local ports of each address.
     pub ports: u16,
-    /// Over IPv4; twenty less over IPv6.
+    /// MSS over IPv4; twenty less over IPv6.
     pub mss: u16,
     pub quantum: u32,
     pub batch: u32,
-    /// The first flow's first sequence number.
+    /// The initial sequence number of the first flow.
     pub seed: u32,
     pub retries: u8,
 }
 
 impl Plan {
-    /// One flow.
+    /// A plan with one flow.
     pub fn bytes(bytes: u64) -> Self {
         Self {
             flows: 1,
@@ -104,9 +105,9 @@ pub struct Engine {
     receiver: Worker,
     send: usize,
     receive: usize,
-    /// A live frame, before anything was done to it.
+    /// A live frame before the program changed it.
     frame: Vec<u8>,
-    /// What the last frame's headers were.
+    /// The headers of the last frame.
     recycled: Vec<u8>,
 }
 
@@ -132,21 +133,21 @@ impl Engine {
         }
     }
 
-    /// Whether the programs leave it to the host's stack.
+    /// Whether the programs pass the frame to the host's stack.
     pub fn is_passed(&mut self, frame: &[u8]) -> bool {
         self.take(frame) == Verdict::Pass
     }
 
-    /// A frame arrives.
+    /// Runs the receiving program on a frame.
     pub fn take(&mut self, frame: &[u8]) -> Verdict {
         let input = Input { packet: frame.to_vec(), ..Input::default() };
         self.receiver.put(&input).unwrap();
         let code = self.receiver.execute(self.receive).unwrap();
-        assert_eq!(self.receiver.packet(), frame, "what is received is not written to");
+        assert_eq!(self.receiver.packet(), frame, "a received frame is not changed");
         Verdict::from_code(code)
     }
 
-    /// How many flows ended in which way.
+    /// Number of flows by outcome.
     pub fn ends(&self) -> Vec<(&'static str, u64)> {
         let mut ends = [0; ENDS.len()];
         for totals in self.totals() {
@@ -155,7 +156,7 @@ impl Engine {
         ENDS.into_iter().zip(ends).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Of each processor.
+    /// Totals of each processor.
     pub fn totals(&self) -> Vec<abi::Totals> {
         let all = self.totals.lookup(&ONLY).unwrap().unwrap();
         let all = all.as_chunks::<{ abi::Totals::SIZE }>().0;
@@ -167,7 +168,7 @@ impl Engine {
         abi::Flow::from_bytes(entry[plan::FLOW_AT..].first_chunk().unwrap())
     }
 
-    /// A call begins, and does not wait for anything to do.
+    /// Begins a call, which does not wait for work.
     fn begin(&self) {
         let sender = self.senders.lookup(&ONLY).unwrap().unwrap();
         let sender = abi::Sender::from_bytes(sender.first_chunk().unwrap());
@@ -175,9 +176,9 @@ impl Engine {
         self.senders.update(&ONLY, &sender.to_bytes(), Expect::Any).unwrap();
     }
 
-    /// One frame of a batch.
+    /// Sends one frame of a batch.
     fn send_one(&mut self) -> Option<Vec<u8>> {
-        // As the kernel gives it: whole, and with what was done to the last one in its headers.
+        // A frame as the kernel provides it: complete, with the headers of its last use.
         let mut packet = self.frame.clone();
         packet[..self.recycled.len()].copy_from_slice(&self.recycled);
         let input = Input { packet, ingress_ifindex: IFINDEX, ..Input::default() };

@@ -1,4 +1,4 @@
-//! What a link does to a frame, and who decides it.
+//! What a link does to a frame.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ pub enum Fate {
     Pass,
     Lose,
     Twice,
-    /// Later than its time, so that others overtake it.
+    /// Delivered late, so that other frames overtake it.
     Late(Time),
 }
 
-/// Asked once for each frame, in order; what is asked for is told by number, from 1.
+/// Called once for each frame, in order, with the number of the frame, from 1.
 pub type Fault = Box<dyn FnMut(u64, &Segment) -> Fate>;
 
 pub fn none() -> Fault {
@@ -27,7 +27,7 @@ pub fn each(n: u64, fate: Fate) -> Fault {
     Box::new(move |number, _| if number.is_multiple_of(n) { fate } else { Fate::Pass })
 }
 
-/// Each independent of the others.
+/// This share of the frames, each independently.
 pub fn share(seed: u64, share: f64, fate: Fate) -> Fault {
     let mut random = Random::new(seed);
     Box::new(move |_, _| if random.chance(share) { fate } else { Fate::Pass })
@@ -39,7 +39,7 @@ pub fn frames(chosen: impl IntoIterator<Item = u64>, fate: Fate) -> Fault {
     Box::new(move |number, _| if chosen.contains(&number) { fate } else { Fate::Pass })
 }
 
-/// Data segments by number, from 1, those that are sent again counted too.
+/// Data segments by number, from 1; retransmissions are counted, too.
 pub fn data(chosen: impl IntoIterator<Item = u64>, fate: Fate) -> Fault {
     let chosen: Vec<u64> = chosen.into_iter().collect();
     let mut count = 0;
@@ -50,7 +50,7 @@ pub fn data(chosen: impl IntoIterator<Item = u64>, fate: Fate) -> Fault {
     })
 }
 
-/// The first `times` segments that carry a certain byte of the stream (from 0), each.
+/// The first `times` segments that carry one of these bytes of the stream (from 0), each.
 pub fn bytes(chosen: impl IntoIterator<Item = u64>, times: u32, fate: Fate) -> Fault {
     let mut left: BTreeMap<u64, u32> = chosen.into_iter().map(|byte| (byte, times)).collect();
     let mut first = 0;
@@ -77,7 +77,7 @@ pub fn flagged(flag: u8, times: u64, fate: Fate) -> Fault {
     })
 }
 
-/// A fault that is asked about some frames alone; it counts them from 1.
+/// Applies a fault to some frames only, which are counted from 1.
 pub fn between(first: u64, last: u64, mut fault: Fault) -> Fault {
     Box::new(move |number, segment| {
         let is_there = (first..=last).contains(&number);
@@ -85,7 +85,7 @@ pub fn between(first: u64, last: u64, mut fault: Fault) -> Fault {
     })
 }
 
-/// The first that does not let a frame pass decides.
+/// Applies the first fault that does not pass the frame.
 pub fn any(faults: Vec<Fault>) -> Fault {
     let mut faults = faults;
     Box::new(move |number, segment| {

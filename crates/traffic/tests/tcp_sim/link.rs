@@ -1,21 +1,21 @@
-//! `Link`: one direction of the path: a queue, a rate, a delay, and what goes wrong.
+//! `Link`: one direction of the path: a queue, a rate, a delay and faults.
 
 use super::Time;
 use super::fate::{Fate, Fault, none};
 use super::segment::Segment;
 
 pub struct Link {
-    /// Bits a second; as fast as it comes when `None`.
+    /// Bits per second; unlimited when `None`.
     pub rate_bps: Option<u64>,
     pub delay: Time,
-    /// Bytes that may wait to be sent; what comes then is lost.
+    /// Bytes that the queue can hold; further frames are dropped.
     pub queue: u64,
     pub fault: Fault,
-    /// When what is queued now will have left.
+    /// The time when the queue will be empty.
     free_at: Time,
-    /// Frames so far.
+    /// Number of frames so far.
     pub frames: u64,
-    /// Those lost to the fault, and to a full queue.
+    /// Frames that were lost to the fault, and dropped by a full queue.
     pub lost: u64,
     pub dropped: u64,
 }
@@ -43,7 +43,7 @@ impl Link {
         Self { fault, ..self }
     }
 
-    /// When copies of a frame of `length` bytes arrive.
+    /// Arrival times of the copies of a frame of `length` bytes.
     pub fn pass(&mut self, now: Time, segment: &Segment, length: usize) -> Vec<Time> {
         self.frames += 1;
         let fate = (self.fault)(self.frames, segment);
@@ -63,7 +63,7 @@ impl Link {
         }
     }
 
-    /// When the last bit leaves.
+    /// The time when the last bit is sent.
     fn enqueue(&mut self, now: Time, length: u64) -> Option<Time> {
         let Some(rate) = self.rate_bps else { return Some(now) };
         let begin = self.free_at.max(now);

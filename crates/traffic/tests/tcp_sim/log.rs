@@ -1,8 +1,8 @@
-//! `Log`: what one flow's sender sent and was told, in order, for stories to read.
+//! `Log`: the segments that one flow's sender sent and received, in order, for assertions.
 
 use super::{MS, Time};
 
-/// Positions count from the sender's SYN, which is 0; the first byte of data is 1.
+/// A logged event. Positions count from the sender's SYN, which is 0; the first byte of data is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub at: Time,
@@ -11,7 +11,7 @@ pub struct Line {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A segment left; `again` when any of it had been sent before.
+    /// A segment was sent; `again` if any of it had been sent before.
     Sent { start: u64, length: u64, flags: u8, again: bool },
     /// An acknowledgement reached the sender.
     Told { ack: u64, window: u64, blocks: Vec<(u64, u64)>, flags: u8 },
@@ -48,7 +48,7 @@ impl Log {
         self.sent().filter(|sent| sent.again).collect()
     }
 
-    /// What was not acknowledged just after each thing that was sent: time and bytes.
+    /// Unacknowledged bytes after each sent segment, with its time.
     pub fn flights(&self) -> Vec<(Time, u64)> {
         let (mut una, mut next, mut flights) = (0, 0, Vec::new());
         for line in &self.0 {
@@ -64,7 +64,7 @@ impl Log {
         flights
     }
 
-    /// The largest flight in each stretch of `length` from `from` on.
+    /// The largest flight in each interval of `length`, starting at `from`.
     pub fn peaks(&self, from: Time, length: Time) -> Vec<u64> {
         let mut peaks = Vec::new();
         for (at, bytes) in self.flights().into_iter().filter(|(at, _)| *at >= from) {
@@ -81,7 +81,7 @@ impl Log {
         self.0.iter().find(is_it).map(|line| line.at)
     }
 
-    /// The last lines, for a failure's message.
+    /// The last lines, for the message of a failure.
     pub fn tail(&self, lines: usize) -> String {
         let from = self.0.len().saturating_sub(lines);
         let text =

@@ -4,8 +4,8 @@
 //!  Sender ──► Auditor ──► Link ──► Peer (a Connection for each flow)
 //!         ◄── Auditor ◄── Link ◄──
 //! ```
-//! Rule: nothing here looks at the program under test; what it may do is judged by the frames it
-//! sends alone, and every run with the same arguments is the same. Not here: stories.
+//! Rule: this code does not access the program under test, which is judged only by the frames that
+//! it sends. Runs with equal arguments are equal. Not here: scenarios.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 pub mod auditor;

@@ -1,21 +1,21 @@
 //! `Model`: how a congestion window should grow, in floating point, by RFC 5681 and RFC 9438.
 //!
-//! Told of what was acknowledged and when, it says how large the window is. Windows are in
-//! segments, times in seconds.
+//! It computes the window from acknowledgements and their times. Windows are in segments, times in
+//! seconds.
 
-/// A window in one algorithm's hands.
+/// The window of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub algorithm: Algorithm,
     pub window: f64,
     pub threshold: f64,
-    /// CUBIC: the window before the last reduction, and where the plateau is.
+    /// CUBIC: the window before the last reduction, and the one at the plateau.
     before: f64,
     plateau: f64,
-    /// When this epoch began, and how long it takes to the plateau.
+    /// Start of this epoch, and the time from there to the plateau.
     epoch: Option<f64>,
     rise: f64,
-    /// As NewReno would have it.
+    /// The window that NewReno would have.
     estimate: f64,
 }
 
@@ -26,7 +26,7 @@ pub enum Algorithm {
 }
 
 impl Model {
-    /// In slow start.
+    /// A model in slow start.
     pub fn new(algorithm: Algorithm, window: f64) -> Self {
         Self {
             algorithm,
@@ -40,7 +40,7 @@ impl Model {
         }
     }
 
-    /// A loss is repaired with `flight` segments under way.
+    /// A loss is repaired while `flight` segments are in flight.
     pub fn lose(&mut self, flight: f64) {
         let share = if self.algorithm == Algorithm::Cubic { BETA } else { 0.5 };
         let before = if self.algorithm == Algorithm::Cubic { self.window } else { flight };
@@ -53,7 +53,7 @@ impl Model {
         self.epoch = None;
     }
 
-    /// So many segments were acknowledged at `now`, `rtt` after they were sent.
+    /// `segments` were acknowledged at `now`, `rtt` after they were sent.
     pub fn acked(&mut self, now: f64, rtt: f64, segments: f64) {
         if self.window < self.threshold {
             self.window += segments;

@@ -1,6 +1,6 @@
-//! `Options` of a TCP segment, read strictly: what a peer need not forgive is an error.
+//! `Options` of a TCP segment, parsed strictly: anything that a peer need not accept is an error.
 
-/// What a segment's options say.
+/// The options of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     pub mss: Option<u16>,
@@ -13,7 +13,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// `bytes` behind the fixed header, a multiple of four.
+    /// Parses the `bytes` after the fixed header, a multiple of four.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut seen = Vec::new();
@@ -56,7 +56,7 @@ impl Options {
         Ok(())
     }
 
-    /// As they stand in a segment, padded in front where that keeps words aligned.
+    /// The options as bytes of a segment, padded at the front to keep words aligned.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let Some(mss) = self.mss {

@@ -13,12 +13,12 @@ use super::segment::{ACK, RST, SYN, Segment};
 pub struct FlowId(pub IpAddr, pub u16, pub IpAddr, pub u16);
 
 impl FlowId {
-    /// Of a segment that the sender sent.
+    /// The flow of a segment that the sender sent.
     pub fn of(segment: &Segment) -> Self {
         Self(segment.from.ip, segment.from.port, segment.to.ip, segment.to.port)
     }
 
-    /// Of one that was sent to it.
+    /// The flow of a segment that was sent to the sender.
     pub fn of_answer(segment: &Segment) -> Self {
         Self(segment.to.ip, segment.to.port, segment.from.ip, segment.from.port)
     }
@@ -26,7 +26,7 @@ impl FlowId {
 
 #[derive(Debug)]
 pub struct Peer {
-    /// For connections to come.
+    /// The behavior of new connections.
     pub manner: Manner,
     pub connections: HashMap<FlowId, Connection>,
     pub complaints: Vec<String>,
@@ -60,7 +60,7 @@ impl Peer {
         }
     }
 
-    /// Everything that was complained of.
+    /// All complaints of all connections.
     pub fn complaints(&self) -> Vec<String> {
         let of = |connection: &Connection| connection.complaints.clone();
         self.complaints.iter().cloned().chain(self.connections.values().flat_map(of)).collect()

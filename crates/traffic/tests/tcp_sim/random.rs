@@ -1,4 +1,4 @@
-//! `Random`: xorshift64*, so that a scenario is its seed.
+//! `Random`: xorshift64*, so that a seed determines the scenario.
 
 #[derive(Clone, Debug)]
 pub struct Random(u64);

@@ -1,4 +1,4 @@
-//! `Ranges`: which bytes of a stream are there, as offsets in it.
+//! `Ranges`: which bytes of a stream were received, as offsets.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds `start..end`; the range that now holds it.
+    /// Adds `start..end`; returns the range that contains it.
     pub fn add(&mut self, start: u64, end: u64) -> (u64, u64) {
         let (mut start, mut end) = (start, end);
         while let Some((&first, &last)) = self.0.range(..=end).next_back() {
@@ -22,7 +22,7 @@ impl Ranges {
         (start, end)
     }
 
-    /// Forgets all below `offset`.
+    /// Removes everything below `offset`.
     pub fn cut(&mut self, offset: u64) {
         let below: Vec<_> = self.0.range(..offset).map(|(&start, &end)| (start, end)).collect();
         for (start, end) in below {
@@ -33,7 +33,7 @@ impl Ranges {
         }
     }
 
-    /// Takes the range that begins at or below `offset` and reaches beyond it: where it ends.
+    /// Removes the range that begins at or below `offset` and extends beyond it; returns its end.
     pub fn take_from(&mut self, offset: u64) -> Option<u64> {
         let (&start, &end) = self.0.range(..=offset).next_back()?;
         (end > offset).then(|| {
@@ -42,17 +42,17 @@ impl Ranges {
         })
     }
 
-    /// Whether all of `start..end` is there.
+    /// Whether all of `start..end` is contained.
     pub fn holds(&self, start: u64, end: u64) -> bool {
         self.holding(start).is_some_and(|(_, last)| last >= end)
     }
 
-    /// Whether any of `start..end` is there.
+    /// Whether any of `start..end` is contained.
     pub fn touches(&self, start: u64, end: u64) -> bool {
         self.0.range(..end).next_back().is_some_and(|(_, &last)| last > start)
     }
 
-    /// The range that `offset` lies in.
+    /// The range that contains `offset`.
     pub fn holding(&self, offset: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.0.range(..=offset).next_back()?;
         (end > offset).then_some((start, end))

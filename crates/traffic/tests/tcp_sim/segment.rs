@@ -1,4 +1,4 @@
-//! `Segment`: an Ethernet frame with TCP in IPv4 or IPv6, read strictly and written.
+//! `Segment`: an Ethernet frame with TCP in IPv4 or IPv6, parsed strictly and rendered.
 
 use std::net::IpAddr;
 
@@ -31,7 +31,7 @@ pub const PSH: u8 = 0x08;
 pub const ACK: u8 = 0x10;
 
 impl Segment {
-    /// A frame that is wrong in any way is an error that says how.
+    /// Parses a frame; the error describes what is wrong with it.
     pub fn parse(frame: &[u8]) -> Result<Self, String> {
         let (ips, tcp) = match frame.get(12..14).ok_or("no Ethernet header")? {
             [0x08, 0x00] => ipv4(&frame[14..])?,
@@ -40,7 +40,7 @@ impl Segment {
         };
         let behind = &frame[tcp.end..];
         if !behind.is_empty() && (frame.len() > 60 || behind.iter().any(|byte| *byte != 0)) {
-            return Err(format!("{} bytes behind the packet", behind.len()));
+            return Err(format!("{} bytes after the packet", behind.len()));
         }
         let tcp = &frame[tcp.start..tcp.end];
         if tcp.len() < 20 {
@@ -89,12 +89,12 @@ impl Segment {
         self.flags & flag != 0
     }
 
-    /// What it takes of the sequence space.
+    /// Length in the sequence space.
     pub fn length(&self) -> u32 {
         self.payload.len() as u32 + u32::from(self.has(SYN)) + u32::from(self.has(FIN))
     }
 
-    /// EtherType and network header of a packet with so many bytes of TCP.
+    /// EtherType and network header of a packet with `tcp` bytes of TCP.
     fn network(&self, tcp: usize) -> Vec<u8> {
         match (self.from.ip, self.to.ip) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -119,7 +119,7 @@ impl Segment {
     }
 }
 
-/// Where a packet's TCP begins and ends in the frame, and its addresses.
+/// Addresses of a packet, and the range of its TCP segment in the frame.
 type Packet = ([IpAddr; 2], std::ops::Range<usize>);
 
 fn ipv4(packet: &[u8]) -> Result<Packet, String> {
@@ -225,7 +225,8 @@ mod tests {
             for bit in 0..frame.len() * 8 {
                 let mut bytes = frame.clone();
                 bytes[bit / 8] ^= 0x80 >> (bit % 8);
-                // A MAC address, traffic class, flow label and hop limit have no check.
+                // MAC addresses, traffic class, flow label and hop limit are not covered by a
+                // checksum.
                 assert_ne!(
                     Segment::parse(&bytes).ok().filter(|_| bit >= 14 * 8
                         && !(from.contains(':') && matches!(bit / 8, 14..=17 | 21))),

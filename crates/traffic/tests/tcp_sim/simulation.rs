@@ -9,15 +9,15 @@ use super::segment::Segment;
 use super::timetable::Timetable;
 use super::{MS, Time, US};
 
-/// What is under test: a host that sends, all its flows.
+/// The host under test, which sends all flows.
 pub trait Sender {
-    /// Has the processor for a batch of frames: those that leave.
+    /// Runs the sender for a batch of frames; returns the frames that it sends.
     fn send(&mut self, now: Time) -> Vec<Vec<u8>>;
-    /// Frames of a batch.
+    /// Number of frames of a batch.
     fn batch(&self) -> usize;
-    /// A frame arrives; what it sends back at once.
+    /// Processes a received frame; returns its immediate answer.
     fn receive(&mut self, now: Time, frame: &[u8]) -> Option<Vec<u8>>;
-    /// Every connection ended, one way or another.
+    /// Whether every connection has ended.
     fn is_done(&self) -> bool;
 }
 
@@ -31,7 +31,8 @@ pub struct Simulation<S> {
     pub now: Time,
     /// Whether auditors keep logs.
     pub keeps_logs: bool,
-    /// How long it goes without at least: a 64th of the time since it sent something.
+    /// Shortest pause after a batch without frames; a 64th of the time since the last frame if that
+    /// is longer.
     pub pause: Time,
     sent_at: Time,
     is_done: bool,
@@ -40,11 +41,11 @@ pub struct Simulation<S> {
 }
 
 enum Event {
-    /// The sender has the processor.
+    /// The sender runs.
     Poll,
     AtPeer(Segment),
     AtSender(Segment),
-    /// As before, but from somebody who is not the peer.
+    /// A segment reaches the sender that the peer did not send.
     Forged(Segment),
     Tick(FlowId),
 }
@@ -68,10 +69,11 @@ impl<S: Sender> Simulation<S> {
         }
     }
 
-    /// Runs until the sender is done, what is under way has arrived, and a little longer.
+    /// Runs until the sender has finished and the segments in flight have arrived, and a little
+    /// longer.
     ///
     /// # Panics
-    /// When it is not done by `limit`.
+    /// If the sender has not finished by `limit`.
     pub fn run(&mut self, limit: Time) {
         self.run_while(limit, |simulation| !simulation.is_done);
         assert!(self.sender.is_done(), "not done after {} ms\n{}", self.now / MS, self.tell());
@@ -79,14 +81,14 @@ impl<S: Sender> Simulation<S> {
         self.run_while(until, |_| true);
     }
 
-    /// Runs as long as `goes_on` says, and not beyond `limit`.
+    /// Runs while `goes_on` returns true, at most until `limit`.
     pub fn run_while(&mut self, limit: Time, goes_on: impl Fn(&Self) -> bool) {
         self.poll_at(self.now);
         while self.timetable.next_at().is_some_and(|at| at <= limit) && goes_on(self) {
             let Some((at, event)) = self.timetable.next() else { return };
             self.now = at;
             match event {
-                // Others were entered before an earlier one was.
+                // Other polls were entered before an earlier one.
                 Event::Poll if at == self.polls_at => self.poll(),
                 Event::Poll => {}
                 Event::AtPeer(segment) => {
@@ -100,18 +102,18 @@ impl<S: Sender> Simulation<S> {
         }
     }
 
-    /// A segment that the peer did not send reaches the sender; auditors do not hear of it.
+    /// Delivers a segment that the peer did not send; the auditors do not see it.
     pub fn forge(&mut self, at: Time, segment: Segment) {
         self.timetable.enter(at, Event::Forged(segment));
     }
 
-    /// The one flow of a story.
+    /// The flow of a scenario with one flow.
     pub fn flow(&self) -> &Auditor {
         assert_eq!(self.auditors.len(), 1, "flows");
         self.auditors.values().next().unwrap()
     }
 
-    /// Of all flows.
+    /// The totals of all flows.
     pub fn total(&self) -> Count {
         let mut total = Count::default();
         for Auditor { count, .. } in self.auditors.values() {
@@ -136,7 +138,7 @@ impl<S: Sender> Simulation<S> {
     }
 
     /// # Panics
-    /// When anything was wrong, or a connection did not get `bytes`, all of it.
+    /// If there was a complaint, or if a connection did not receive exactly `bytes`.
     pub fn expect(&self, bytes: u64) {
         self.expect_no_complaint();
         assert_eq!(self.auditors.len(), self.peer.connections.len(), "connections");

@@ -1,4 +1,5 @@
-//! `Timetable`: what happens when; of two things at one time, what was entered first.
+//! `Timetable`: scheduled events; those with equal times occur in the order in which they were
+//! entered.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -29,7 +30,7 @@ impl<T> Timetable<T> {
         Some((at, what))
     }
 
-    /// When the next thing happens.
+    /// The time of the next event.
     pub fn next_at(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }

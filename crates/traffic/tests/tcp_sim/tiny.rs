@@ -1,6 +1,7 @@
-//! `Tiny`: a sender with a fixed window and no wits, to try the network with.
+//! `Tiny`: a simple sender with a fixed window, for testing the network.
 //!
-//! Sends so many segments, waits for all acknowledgements or its timer, goes on from there.
+//! It sends a window of segments, waits for all acknowledgements or its timer, and continues from
+//! there.
 
 use super::options::Options;
 use super::segment::{ACK, Endpoint, FIN, SYN, Segment};
@@ -9,7 +10,7 @@ use super::{MS, Time};
 
 #[derive(Clone, Debug)]
 pub struct Tiny {
-    /// Bytes of the stream, of a segment, and segments of a window.
+    /// Bytes of the stream and of a segment, and segments of a window.
     pub bytes: u64,
     pub size: u64,
     pub segments: u64,
@@ -25,15 +26,15 @@ pub struct Tiny {
     owes: bool,
 }
 
-/// What it does wrong.
+/// A mistake of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mischief {
     None,
     /// Ignores the window.
     Greed,
-    /// Sends what was acknowledged.
+    /// Sends data that was acknowledged.
     Repeat,
-    /// Leaves a byte out.
+    /// Omits a byte.
     Gap,
     Checksum,
 }

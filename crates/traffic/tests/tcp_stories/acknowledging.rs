@@ -1,11 +1,11 @@
-//! The receiver alone: when it acknowledges, and what it says.
+//! The receiver alone: when it acknowledges, and which blocks it reports.
 
 use crate::tcp_sim::connection::{Connection, Manner, Reader, State};
 use crate::tcp_sim::options::Options;
 use crate::tcp_sim::segment::{ACK, FIN, PSH, SYN, Segment};
 use crate::tcp_sim::{MS, tiny};
 
-/// From the sender: `start` counts from its SYN.
+/// A segment of the sender; `start` counts from its SYN.
 fn segment(start: u32, flags: u8, length: usize) -> Segment {
     Segment {
         seq: FIRST.wrapping_add(start),
@@ -27,7 +27,7 @@ fn opened(manner: Manner) -> Connection {
     connection
 }
 
-/// What an answer acknowledges, and its blocks, as positions.
+/// The acknowledged position of each answer, and its blocks, as positions.
 fn told(answers: &[Segment]) -> Vec<(u32, Vec<(u32, u32)>)> {
     let at = |seq: u32| seq.wrapping_sub(FIRST);
     let one = |answer: &Segment| {
@@ -49,7 +49,7 @@ fn each_second_segment_is_acknowledged_and_a_single_one_after_a_while() {
 }
 
 #[test]
-fn blocks_tell_the_latest_news_first() {
+fn blocks_report_the_latest_range_first() {
     let mut connection = opened(Manner::default());
     let mut take = |start| told(&connection.take(&segment(start, ACK, 100), MS));
     assert_eq!(take(101), [(1, vec![(101, 201)])]);

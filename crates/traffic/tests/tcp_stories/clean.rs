@@ -1,4 +1,4 @@
-//! A path that loses nothing: everything arrives, once, in order, as fast as the windows say.
+//! A path without loss: every byte arrives once, in order, as fast as the windows allow.
 
 use super::story::{FULL, Plan, Story, payload};
 use crate::tcp_sim::MS;
@@ -85,10 +85,10 @@ fn slow_start_begins_with_ten_segments_and_doubles_each_round() {
         story.there(Link::new(50 * MS)).back(Link::new(50 * MS));
         let sim = story.run();
         sim.expect(300 * FULL);
-        // Data starts when the SYN's answer arrives, after 100 ms.
+        // Data starts when the answer to the SYN arrives, after 100 ms.
         let peaks = sim.flow().log.peaks(100 * MS, 100 * MS);
         let segments: Vec<_> = peaks.iter().map(|bytes| bytes / FULL).collect();
-        // The last round is what is left of the 300.
+        // The last round has the rest of the 300.
         assert_eq!(segments[..4], [10, 20, 40, 80], "{algorithm:?}");
     }
 }

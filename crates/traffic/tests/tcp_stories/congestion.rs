@@ -9,7 +9,8 @@ use crate::tcp_sim::log::Event;
 use crate::tcp_sim::model::{Algorithm, Model};
 use crate::tcp_sim::{MS, SECOND, Time};
 
-/// A round of `rtt` ms without any limit but the window's; these segments are lost once.
+/// A run with a round-trip time of `rtt` ms that only the window limits; these segments are lost
+/// once.
 fn run(algorithm: Algorithm, rtt: u64, segments: u64, lost: &[u64]) -> Story {
     let manner = Manner { ack_delay: None, buffer: 64 << 20, scale: Some(12), ..Manner::default() };
     let mut story =
@@ -20,7 +21,7 @@ fn run(algorithm: Algorithm, rtt: u64, segments: u64, lost: &[u64]) -> Story {
     story
 }
 
-/// One round after the next: the largest flight, and what the model says; in segments.
+/// The largest flight of each round, and the model's window, in segments.
 fn rounds(flow: &Auditor, algorithm: Algorithm, rtt: Time) -> Vec<(f64, f64)> {
     let mut model = Model::new(algorithm, 10.0);
     let (mut una, mut next, mut recover) = (1, 1, 0);
@@ -56,7 +57,7 @@ fn new_reno_adds_one_segment_a_round() {
     let story = run(Algorithm::NewReno, 100, 700, &[60]);
     let log = &story.flow().log;
     let at = log.again()[0].at;
-    // From the second round after the recovery on, without the last one.
+    // From the second round after the recovery, without the last one.
     let peaks = log.peaks(at + 250 * MS, 100 * MS);
     let grown: Vec<_> = peaks.iter().zip(&peaks[1..]).map(|(one, next)| next - one).collect();
     let whole = &grown[..grown.len() - 2];
@@ -70,7 +71,7 @@ fn windows_follow_the_model() {
         (Algorithm::NewReno, 20, 800, &[100, 400]),
         (Algorithm::Cubic, 100, 2000, &[100]),
         (Algorithm::Cubic, 20, 1000, &[100]),
-        // The second loss comes below the plateau: it is given way to faster.
+        // The second loss occurs below the plateau: fast convergence applies.
         (Algorithm::Cubic, 200, 2000, &[100, 300]),
     ];
     for (algorithm, rtt, segments, lost) in table {
@@ -81,7 +82,7 @@ fn windows_follow_the_model() {
         let case = format!("{algorithm:?} {rtt} ms, lost {lost:?}: {}", text.join(" "));
         let last = rounds.len().saturating_sub(4);
         assert_eq!(story.flow().count.again as usize, lost.len(), "{case}");
-        // Rounds with a loss in them, and the one behind, are not the model's.
+        // The model does not cover rounds with a loss, nor the rounds after them.
         let repairs: Vec<usize> = story
             .flow()
             .log

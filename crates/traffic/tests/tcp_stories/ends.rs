@@ -1,4 +1,4 @@
-//! Connections that are refused or reset, and segments that nobody should believe.
+//! Connections that are refused or reset, and segments that must be ignored.
 
 use super::story::{FULL, Plan, Story};
 use crate::tcp_sim::connection::{Manner, Refusal};
@@ -9,7 +9,8 @@ use crate::tcp_sim::{MS, Time};
 
 const BYTES: u64 = 100 * FULL;
 
-/// 20 ms from end to end. Without timestamps: a forger's would be news, and honest ones old.
+/// A path of 20 ms from end to end. There are no timestamps: a forged one would be newer, and the
+/// following genuine ones outdated.
 fn story(manner: Manner) -> Story {
     let peer = Manner { time: false, ..manner };
     let mut story = Story::new(Plan::bytes(BYTES)).with_peer(peer);
@@ -35,7 +36,7 @@ fn the_peer_resets_in_the_middle() {
     assert_eq!(story.ends(), [("reset", 1)]);
 }
 
-/// A forger who knows addresses and ports: what reaches the flow while it is sending.
+/// Segments of an attacker that knows the addresses and ports, while the flow is sending.
 #[test]
 fn forged_segments_change_nothing() {
     type Forge = fn(Segment) -> Segment;
@@ -67,7 +68,7 @@ fn forged_segments_change_nothing() {
     }
 }
 
-/// Until the peer has so many bytes.
+/// Runs until the peer has received this number of bytes.
 fn run_to(story: &mut Story, bytes: u64) -> Time {
     let sim = story.sim();
     sim.run_while(Time::MAX, |sim| {
@@ -106,13 +107,13 @@ fn frames_of_others_are_left_to_the_stack() {
 }
 
 #[test]
-fn a_segment_with_a_wrong_length_is_not_believed() {
+fn a_segment_with_a_wrong_length_is_ignored() {
     let mut story = story(Manner::default());
     story.start();
     let at = run_to(&mut story, 10_000);
     let sim = story.sim();
     let honest = sim.peer.connections.values_mut().next().unwrap().tell(at).frame();
-    // Every length that it could be cut to, and every data offset and total length.
+    // Every length that the segment could be truncated to, and every data offset and total length.
     for length in 14..honest.len() {
         sim.sender.take(&honest[..length]);
     }

@@ -1,4 +1,4 @@
-//! Many flows at once over one link.
+//! Many concurrent flows over one link.
 
 use super::story::{FULL, Plan, Story};
 use crate::tcp_sim::connection::Manner;
@@ -6,7 +6,7 @@ use crate::tcp_sim::link::Link;
 use crate::tcp_sim::model::Algorithm;
 use crate::tcp_sim::{MS, SECOND};
 
-/// Jain's index of fairness: 1 when all have the same.
+/// Jain's fairness index: 1 when all shares are equal.
 fn fairness(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -33,7 +33,7 @@ fn flows_share_a_link_that_is_too_small() {
         let plan = Plan { flows: 8, algorithm, ..Plan::bytes(1 << 30) };
         let mut story = Story::new(plan);
         story.keeps_logs = false;
-        // About four packets for each flow on their way, and as many in the queue.
+        // About four packets of each flow are in flight, and four in the queue.
         story.there(Link::new(10 * MS).with_rate(20_000_000, 50_000)).back(Link::new(10 * MS));
         story.start();
         let sim = story.sim();
@@ -51,7 +51,7 @@ fn flows_share_a_link_that_is_too_small() {
 }
 
 #[test]
-fn flows_of_both_kinds_of_addresses_are_told_apart() {
+fn flows_of_both_address_families_are_distinguished() {
     for is_ipv6 in [false, true] {
         // Two addresses for 30 flows: 16 ports each.
         let plan = Plan { flows: 30, ports: 16, is_ipv6, ..Plan::bytes(5000) };

@@ -1,4 +1,4 @@
-//! Stories of senders in the simulated network.
+//! Scenarios of senders in the simulated network.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(clippy::print_stdout, reason = "a seed is printed for whoever repeats a failure")]
 

@@ -1,4 +1,4 @@
-//! The simulated network itself, tried with a sender of its own: what it must and must not say.
+//! The simulated network itself, tested with a simple sender: what it must report, and must not.
 
 use crate::tcp_sim::connection::{Manner, Reader, State};
 use crate::tcp_sim::fate::{self, Fate};

@@ -1,4 +1,4 @@
-//! Random paths, peers and sizes: everything is delivered exactly, and nobody complains.
+//! Random paths, peers and sizes: all data is delivered exactly, without complaints.
 
 use super::story::{Plan, Story};
 use crate::tcp_sim::connection::{Manner, Reader};
@@ -25,7 +25,7 @@ fn everything_is_delivered_whatever_happens() {
     }
 }
 
-/// `XWAY_SEEDS=FIRST,COUNT` tries others.
+/// Seeds to run; `XWAY_SEEDS=FIRST,COUNT` selects others.
 fn seeds() -> (u64, u64) {
     let text = std::env::var("XWAY_SEEDS").unwrap_or_default();
     let numbers: Vec<u64> = text.split(',').filter_map(|number| number.parse().ok()).collect();

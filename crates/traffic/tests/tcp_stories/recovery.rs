@@ -1,4 +1,4 @@
-//! Segments are lost, late or twice on their way; acknowledgements too.
+//! Segments and acknowledgements are lost, late or duplicated.
 
 use super::story::{FULL, Plan, Story};
 use crate::tcp_sim::connection::Manner;
@@ -15,7 +15,7 @@ fn nth(segment: u64) -> u64 {
     1 + segment * FULL
 }
 
-/// 20 ms from end to end, 0.12 ms from segment to segment; every one is acknowledged.
+/// A path of 20 ms from end to end, with 0.12 ms between segments; every segment is acknowledged.
 fn story(plan: Plan, fault: fate::Fault) -> Story {
     let manner = Manner { ack_delay: None, ..Manner::default() };
     let mut story = Story::new(plan).with_peer(manner);
@@ -24,12 +24,12 @@ fn story(plan: Plan, fault: fate::Fault) -> Story {
     story
 }
 
-/// Segments whose first byte (from 0) is that of the nth segment, lost so many times.
+/// Loses the segments with these numbers (from 0) this number of times each.
 fn lost(segments: &[u64], times: u32) -> fate::Fault {
     fate::bytes(segments.iter().map(|segment| segment * FULL), times, Fate::Lose)
 }
 
-/// Acknowledgements before `until` that told nothing new but blocks, of `ack`.
+/// Duplicate acknowledgements of `ack` before `until`, which have no news except blocks.
 fn duplicates(log: &Log, ack: u64, until: Time) -> usize {
     let is_one = |event: &Event| matches!(event, Event::Told { ack: a, .. } if *a == ack);
     let all = log.0.iter().filter(|line| line.at <= until && is_one(&line.event)).count();
@@ -75,7 +75,7 @@ fn only_holes_are_sent_again() {
     }
 }
 
-/// RFC 6582: a partial acknowledgement tells of the next hole.
+/// RFC 6582: a partial acknowledgement reveals the next hole.
 #[test]
 fn without_sack_holes_are_found_one_a_round() {
     for plan in both() {
@@ -141,7 +141,7 @@ fn acknowledgements_may_be_lost_late_or_twice() {
     for (number, fault) in faults.iter().enumerate() {
         for plan in both() {
             let mut story = story(plan, fate::none());
-            // The first is the SYN's, and the last one has nobody behind it.
+            // The first belongs to the SYN, and no acknowledgement follows the last one.
             story.back(Link::new(10 * MS).with_fault(fate::between(2, 190, fault())));
             let sim = story.run();
             sim.expect(BYTES);
@@ -150,7 +150,7 @@ fn acknowledgements_may_be_lost_late_or_twice() {
     }
 }
 
-/// A lost retransmission cannot be seen by duplicates alone: there is a timeout, once.
+/// Duplicates alone do not reveal a lost retransmission: there is one timeout.
 #[test]
 fn a_retransmission_that_is_lost_too_is_sent_again() {
     for plan in both() {
@@ -163,7 +163,7 @@ fn a_retransmission_that_is_lost_too_is_sent_again() {
     }
 }
 
-/// RFC 5681, 3.1 and 3.2; RFC 9438, 4.6: by how much the window shrinks.
+/// RFC 5681, 3.1 and 3.2; RFC 9438, 4.6: the reduction of the window.
 #[test]
 fn a_loss_shrinks_the_window_by_the_book() {
     for (algorithm, share) in [(Algorithm::NewReno, 0.5), (Algorithm::Cubic, 0.7)] {
@@ -176,7 +176,7 @@ fn a_loss_shrinks_the_window_by_the_book() {
         let flights = log.flights();
         let before = flights.iter().filter(|(when, _)| *when < at).map(|(_, bytes)| *bytes);
         let before = before.max().unwrap() as f64;
-        // Everything that was under way then has arrived: what is under way now is the window.
+        // Everything that was in flight then has arrived: the current flight is the window.
         let sent = log.sent().filter(|sent| sent.at < at).map(|sent| sent.start + sent.length);
         let over = log.acked_at(sent.max().unwrap()).unwrap();
         let after = flights.iter().find(|(when, _)| *when > over).unwrap().1 as f64;

@@ -1,4 +1,4 @@
-//! `Story`: a plan, a peer and a path, and the simulation that comes of them.
+//! `Story`: a plan, a peer and a path, and the simulation that they result in.
 
 use crate::tcp_sim::auditor::Auditor;
 use crate::tcp_sim::connection::Manner;
@@ -13,7 +13,7 @@ pub struct Story {
     plan: Plan,
     pub peer: Manner,
     pub keeps_logs: bool,
-    /// When a run that does not end has failed.
+    /// A run that has not ended by this time has failed.
     pub limit: Time,
     there: Option<Link>,
     back: Option<Link>,
@@ -23,13 +23,13 @@ pub struct Story {
 /// Payload of a full segment over IPv4 with timestamps.
 pub const FULL: u64 = 1448;
 
-/// The same for another MSS.
+/// Payload of a full segment over IPv4 with this MSS.
 pub fn payload(mss: u16, time: bool) -> u64 {
     u64::from(mss) - if time { 12 } else { 0 }
 }
 
 impl Story {
-    /// Over a path of 2 ms from end to end, to a peer without oddities.
+    /// A path of 2 ms from end to end, to a peer with the default behavior.
     pub fn new(plan: Plan) -> Self {
         Self {
             plan,
@@ -56,7 +56,7 @@ impl Story {
         self
     }
 
-    /// Sets everything up, for whoever runs it piece by piece.
+    /// Creates the simulation, for tests that run it step by step.
     pub fn start(&mut self) {
         let there = self.there.take().unwrap_or_else(|| Link::new(MS));
         let back = self.back.take().unwrap_or_else(|| Link::new(MS));
@@ -66,7 +66,7 @@ impl Story {
         self.sim = Some(sim);
     }
 
-    /// Until every flow has ended.
+    /// Runs until every flow has ended.
     pub fn run(&mut self) -> &Simulation<Engine> {
         if self.sim.is_none() {
             self.start();
@@ -77,7 +77,8 @@ impl Story {
         sim
     }
 
-    /// And so much longer, or until the peer's connections have ended too.
+    /// Runs until every flow has ended, then for `longer`, or until the peer's connections have
+    /// ended, too.
     pub fn run_on(&mut self, longer: Time) -> &Simulation<Engine> {
         self.run();
         let sim = self.sim();
@@ -91,7 +92,7 @@ impl Story {
         self.sim.as_mut().expect("started")
     }
 
-    /// The one flow, and what ran.
+    /// The only flow, after a run.
     pub fn flow(&self) -> &Auditor {
         self.ran().flow()
     }

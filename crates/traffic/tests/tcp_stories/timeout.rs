@@ -1,4 +1,4 @@
-//! When nothing comes back.
+//! Timeouts: the peer's answers are lost or absent.
 
 use super::story::{FULL, Plan, Story};
 use crate::tcp_sim::connection::{Manner, Refusal};
@@ -8,19 +8,19 @@ use crate::tcp_sim::log::Sent;
 use crate::tcp_sim::segment::{FIN, SYN};
 use crate::tcp_sim::{MS, SECOND, Time};
 
-/// 20 ms from end to end.
+/// A path of 20 ms from end to end.
 fn story(bytes: u64, there: fate::Fault, back: fate::Fault) -> Story {
     let mut story = Story::new(Plan::bytes(bytes));
     story.there(Link::new(10 * MS).with_fault(there)).back(Link::new(10 * MS).with_fault(back));
     story
 }
 
-/// From each to the next.
+/// The time from each segment to the next.
 fn gaps(sent: &[Sent]) -> Vec<Time> {
     sent.iter().zip(&sent[1..]).map(|(one, next)| next.at - one.at).collect()
 }
 
-/// About as long: a sender that rests is asked when a 64th of its rest has passed.
+/// Whether two times are about equal: an idle sender is polled after a 64th of its idle time.
 fn is_about(gap: Time, wanted: Time) -> bool {
     (wanted - wanted / 32..=wanted + wanted / 16 + 2 * MS).contains(&gap)
 }
@@ -41,13 +41,13 @@ fn a_lost_syn_is_sent_again_after_a_second_then_two() {
 }
 
 #[test]
-fn a_lost_answer_to_the_syn_is_asked_for_again() {
+fn a_lost_answer_to_the_syn_causes_another_syn() {
     let mut story = story(1000, fate::none(), fate::flagged(SYN, 1, Fate::Lose));
     story.run().expect(1000);
     assert_eq!(of(&story, 0).len(), 2);
 }
 
-/// RFC 5681, 3.1: a SYN that was lost leaves a window of one segment.
+/// RFC 5681, 3.1: the loss of a SYN results in a window of one segment.
 #[test]
 fn after_a_lost_syn_the_first_window_is_one_segment() {
     let mut story = story(20 * FULL, fate::flagged(SYN, 1, Fate::Lose), fate::none());
@@ -73,7 +73,7 @@ fn a_lost_tail_waits_for_the_timer() {
 
 #[test]
 fn the_timer_doubles_until_something_comes() {
-    // The fifth of its copies gets through.
+    // The fifth copy arrives.
     let there = fate::bytes([99 * FULL], 5, Fate::Lose);
     let mut story = story(100 * FULL, there, fate::none());
     story.run().expect(100 * FULL);
@@ -85,10 +85,10 @@ fn the_timer_doubles_until_something_comes() {
     }
 }
 
-/// Karn: what was sent twice is not measured. Timestamps may; without them the timer must not
-/// learn from an answer that came to a copy.
+/// Karn's algorithm: retransmitted segments are not measured. Timestamps permit that; without them
+/// the timer must not use an acknowledgement of a copy.
 #[test]
-fn round_trips_of_copies_are_not_believed() {
+fn round_trips_of_retransmissions_are_ignored() {
     let there = fate::bytes([50 * FULL], 3, Fate::Lose);
     let mut story = story(100 * FULL, there, fate::none());
     story.peer.time = false;
@@ -100,7 +100,7 @@ fn round_trips_of_copies_are_not_believed() {
 
 #[test]
 fn after_a_timeout_the_window_is_one_segment() {
-    // The whole window, which nothing comes behind of.
+    // The whole window, which no segment follows.
     let there = fate::bytes((60..110).map(|segment| segment * FULL), 1, Fate::Lose);
     let mut story = story(110 * FULL, there, fate::none());
     story.run().expect(110 * FULL);
@@ -118,12 +118,12 @@ fn a_lost_fin_is_sent_again() {
     story.run().expect(1000);
     let sent = story.flow().log.sent().filter(|sent| sent.start + sent.length == 1002);
     let gaps = gaps(&sent.collect::<Vec<_>>());
-    // An acknowledgement of the data may have started the timer anew in the first one.
+    // An acknowledgement of the data may have restarted the timer in the first gap.
     assert!(gaps.len() == 2 && (200 * MS..300 * MS).contains(&gaps[0]), "{gaps:?}");
     assert!(is_about(gaps[1], 400 * MS), "{gaps:?}");
 }
 
-/// The peer sends its FIN again; somebody has to answer.
+/// The peer retransmits its FIN, which must be answered.
 #[test]
 fn the_last_acknowledgement_may_be_lost() {
     let mut story = story(1000, fate::none(), fate::none());

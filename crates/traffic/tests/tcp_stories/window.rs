@@ -1,4 +1,4 @@
-//! Receivers that read slowly, or not at all for a while.
+//! Receivers that read slowly, or temporarily not at all.
 
 use super::story::{FULL, Plan, Story};
 use crate::tcp_sim::connection::{Manner, Reader};
@@ -41,7 +41,7 @@ fn a_closed_window_is_probed_ever_more_rarely() {
     assert!((3..=10).contains(&count.probes), "{} probes\n{}", count.probes, sim.tell());
 }
 
-/// The window opens, the news is lost: probes find out.
+/// The update that opens the window is lost: probes detect that it is open.
 #[test]
 fn a_lost_window_update_is_found_out() {
     let manner = Manner {
@@ -62,7 +62,7 @@ fn a_lost_window_update_is_found_out() {
     assert!(sim.back.lost > 0 && sim.flow().count.probes > 0, "{}", sim.tell());
 }
 
-/// Small windows do not make small segments (RFC 9293, 3.8.6.2.1).
+/// Small windows do not cause small segments (RFC 9293, 3.8.6.2.1).
 #[test]
 fn no_silly_segments_are_sent() {
     let reader = Reader::Rate(100_000);
@@ -86,7 +86,7 @@ fn the_window_holds_through_losses() {
     }
 }
 
-/// What an old acknowledgement says of the window is old too.
+/// The window in an old acknowledgement is old, too.
 #[test]
 fn late_acknowledgements_do_not_close_the_window() {
     let mut story = story(300_000, Manner { buffer: 40_000, ..Manner::default() });

@@ -189,7 +189,7 @@ impl<C: Copy> Decoder<'_, C> {
         }
         let address = match target {
             Target::Map { map } => {
-                self.link.map(map).map(|map| RegionId::MAPS.at(map.facts().number.into()))
+                self.link.map(map).map(|map| RegionId::MAPS.at(map.attributes().number.into()))
             }
             Target::MapValue { map, offset } => self.link.value(map, offset),
             Target::Kfunc { name, weak, .. } => return self.kfunc(&name, weak),

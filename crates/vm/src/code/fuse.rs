@@ -26,16 +26,23 @@ pub(crate) struct Array {
 
 impl Array {
     fn new(map: &Map, pointer: u64, callee: u64) -> Option<Self> {
-        let facts = map.facts();
+        let attributes = map.attributes();
         let arrays = [spec::MapKind::ARRAY, spec::MapKind::PERCPU_ARRAY];
-        if !arrays.contains(&facts.kind) || facts.key_size != 4 {
+        if !arrays.contains(&attributes.kind) || attributes.key_size != 4 {
             return None;
         }
         let (_, layout) = map.values()?;
         let first = [0; 4];
         let base = map.lookup(0, &first);
-        let step = if facts.cpus > 1 { map.lookup(1, &first) - base } else { 0 };
-        Some(Self { pointer, base, step, shift: layout.shift, entries: facts.max_entries, callee })
+        let step = if attributes.cpus > 1 { map.lookup(1, &first) - base } else { 0 };
+        Some(Self {
+            pointer,
+            base,
+            step,
+            shift: layout.shift,
+            entries: attributes.max_entries,
+            callee,
+        })
     }
 
     /// The address of a processor's value, 0 outside the array.

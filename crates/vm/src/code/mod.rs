@@ -171,7 +171,7 @@ impl<C> Link<'_, C> {
     fn value(&self, map: usize, offset: u32) -> Option<u64> {
         let map = self.map(map)?;
         let (_, layout) = map.values()?;
-        Some(map.facts().address(&layout, 0) + u64::from(offset))
+        Some(map.attributes().address(&layout, 0) + u64::from(offset))
     }
 
     /// The address of the function at a slot.

@@ -34,7 +34,7 @@ fn missing(name: &str, processor: &Processor, map: u64, flags: u64) -> Result<Er
     let index = if flags == CURRENT_CPU { u64::from(processor.cpu) } else { flags };
     Ok(match index {
         index if index > INDEX => Errno::EINVAL,
-        index if index >= map.facts().max_entries.into() => Errno::E2BIG,
+        index if index >= map.attributes().max_entries.into() => Errno::E2BIG,
         _ => Errno::ENOENT,
     })
 }

@@ -29,7 +29,7 @@ fn field_at(processor: &Processor, address: u64) -> Option<FieldKind> {
     let field = if let Some(map) = map {
         let (_, layout) = map.values()?;
         let inner = offset(address) & ((1 << layout.shift) - 1);
-        map.facts().fields.at(u32::try_from(inner).ok()?).copied()
+        map.attributes().fields.at(u32::try_from(inner).ok()?).copied()
     } else {
         let services = &processor.shared.services;
         let (start, size) = services.heap.object(address)?;

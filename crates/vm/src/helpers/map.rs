@@ -30,7 +30,7 @@ fn lookup(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
 fn lookup_percpu(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_lookup_percpu_elem";
     let Some(map) = map_at(&processor.maps, args[0]) else { return Err(no_map(NAME)) };
-    if !map.facts().kind.is_per_cpu() {
+    if !map.attributes().kind.is_per_cpu() {
         return Err(bad_argument(NAME, 1, "the map is not per CPU"));
     }
     let cpu = args[2] as u32;
@@ -46,16 +46,16 @@ fn count(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     let Some(map) = map_at(maps, args[0]) else {
         return Err(no_map("bpf_map_sum_elem_count"));
     };
-    let facts = map.facts();
-    frames.charge(facts.max_entries.into())?;
+    let attributes = map.attributes();
+    frames.charge(attributes.max_entries.into())?;
     if !matches!(
-        facts.kind,
+        attributes.kind,
         MapKind::HASH | MapKind::PERCPU_HASH | MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH
     ) {
         return Ok(0);
     }
     let (mut cursor, mut seen) = (Cursor::default(), 0);
-    let key = &mut scratch[..facts.key_size as usize];
+    let key = &mut scratch[..attributes.key_size as usize];
     while map.walk(*cpu, &mut cursor, key).is_some() {
         seen += 1;
     }
@@ -74,7 +74,7 @@ fn for_each(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault
     if flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let (key_len, entries) = (found.facts().key_size as usize, found.facts().max_entries);
+    let (key_len, entries) = (found.attributes().key_size as usize, found.attributes().max_entries);
     processor.charge(entries.into())?;
     let Processor { objects, memory, scratch, .. } = &mut *processor;
     let Some(key) = objects.lend(memory, (Kind::Key, 0), &scratch[..key_len], false) else {
@@ -102,7 +102,7 @@ fn lookup_of(
 ) -> Result<u64, Box<Fault>> {
     let Processor { maps, memory, scratch, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(name)) };
-    let len = map.facts().key_size as usize;
+    let len = map.attributes().key_size as usize;
     let value = match memory.view(args[1], len, &mut scratch[..]) {
         Ok(key) => map.lookup(cpu, key),
         Err(refused) => {
@@ -132,22 +132,23 @@ fn special(processor: &mut Processor, map: u64, value: u64) -> Result<u64, Box<F
 #[cold]
 fn unserved(processor: &Processor, function: &str, map: u64) -> Box<Fault> {
     let Some(map) = map_at(&processor.maps, map) else { return no_map(function) };
-    if map.is_plain() && !map.facts().program_writes() {
-        let why = format!("programs may not write into `{}`", map.facts().name);
+    if map.is_plain() && !map.attributes().program_writes() {
+        let why = format!("programs may not write into `{}`", map.attributes().name);
         return bad_argument(function, 1, why);
     }
-    let kind = map.facts().kind.name().unwrap_or("unknown");
-    bad_argument(function, 1, format!("`{}` is a map of type {kind}", map.facts().name))
+    let kind = map.attributes().kind.name().unwrap_or("unknown");
+    bad_argument(function, 1, format!("`{}` is a map of type {kind}", map.attributes().name))
 }
 
 fn update(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_update_elem";
     let Processor { maps, memory, scratch, cpu, frames, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
-    if !map.is_plain() || !map.facts().program_writes() {
+    if !map.is_plain() || !map.attributes().program_writes() {
         return Err(unserved(processor, NAME, args[0]));
     }
-    let (key_len, value_len) = (map.facts().key_size as usize, map.facts().value_size as usize);
+    let (key_len, value_len) =
+        (map.attributes().key_size as usize, map.attributes().value_size as usize);
     frames.charge(value_len as u64)?;
     let (for_key, for_value) = scratch.split_at_mut(key_len);
     let Ok(key) = memory.view(args[1], key_len, for_key) else {
@@ -167,10 +168,10 @@ fn delete(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     const NAME: &str = "bpf_map_delete_elem";
     let Processor { maps, memory, scratch, .. } = &mut *processor;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
-    if !map.is_plain() || !map.facts().program_writes() {
+    if !map.is_plain() || !map.attributes().program_writes() {
         return Err(unserved(processor, NAME, args[0]));
     }
-    let len = map.facts().key_size as usize;
+    let len = map.attributes().key_size as usize;
     match memory.view(args[1], len, &mut scratch[..]) {
         Ok(key) => Ok(in_r0(map.delete(key))),
         Err(refused) => Err(processor.bad_memory(NAME, 2, (args[1], len, false))(refused)),
@@ -199,7 +200,7 @@ pub(super) fn in_r0(result: Result<(), Errno>) -> u64 {
 /// The key, lent read-only, and the start of the value that contains `address`.
 pub(super) fn element_at(processor: &mut Processor, map: u64, address: u64) -> Option<(u64, u64)> {
     let map = map_at(&processor.maps, map)?;
-    let key = &mut processor.scratch[..map.facts().key_size as usize];
+    let key = &mut processor.scratch[..map.attributes().key_size as usize];
     let value = map.key_at(address, key)?;
     let shown = processor.objects.lend(&mut processor.memory, (Kind::Key, 0), key, false)?;
     Some((shown, value))

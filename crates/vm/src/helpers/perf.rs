@@ -23,7 +23,7 @@ fn output(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     }
     let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(NAME))?;
     if map.perf_events().is_none() {
-        let why = format!("`{}` is not a perf event array", map.facts().name);
+        let why = format!("`{}` is not a perf event array", map.attributes().name);
         return Err(bad_argument(NAME, 2, why));
     }
     processor.check_argument(NAME, 4, (data, len as usize, false))?;
@@ -48,7 +48,7 @@ fn write(
     let map = map_at(maps, pointer).ok_or(Errno::EINVAL)?;
     let events = map.perf_events().ok_or(Errno::EINVAL)?;
     let index = if index == CURRENT_CPU { *cpu } else { index as u32 };
-    if index >= map.facts().max_entries {
+    if index >= map.attributes().max_entries {
         return Err(Errno::E2BIG);
     }
     events.output(*cpu, index, (len + packet) as usize, |record| {

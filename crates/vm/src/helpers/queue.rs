@@ -23,7 +23,7 @@ fn push(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [pointer, value, flags, ..] = *args;
     let Processor { maps, memory, scratch, .. } = &mut *processor;
     let map = map_of_kind(maps, NAME, pointer, KINDS)?;
-    let len = map.facts().value_size as usize;
+    let len = map.attributes().value_size as usize;
     match memory.view(value, len, &mut scratch[..]) {
         Ok(value) => Ok(in_r0(map.push(value, flags))),
         Err(refused) => Err(processor.bad_memory(NAME, 2, (value, len, false))(refused)),
@@ -43,7 +43,7 @@ fn peek(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         return copy_out(processor, NAME, args, Map::peek);
     }
     let map = map_of_kind(maps, NAME, pointer, &[MapKind::BLOOM_FILTER])?;
-    let len = map.facts().value_size as usize;
+    let len = map.attributes().value_size as usize;
     match memory.read(value, &mut scratch[..len]) {
         Ok(()) => Ok(in_r0(map.peek(&mut scratch[..len]))),
         Err(refused) => Err(processor.bad_memory(NAME, 2, (value, len, false))(refused)),
@@ -60,7 +60,7 @@ fn copy_out(
     let [pointer, value, ..] = *args;
     let Processor { maps, memory, scratch, .. } = &mut *processor;
     let map = map_of_kind(maps, name, pointer, &[MapKind::QUEUE, MapKind::STACK])?;
-    let len = map.facts().value_size as usize;
+    let len = map.attributes().value_size as usize;
     if memory.check(value, len, true).is_err() {
         return Err(processor.bad_memory(name, 2, (value, len, true))(Refused));
     }
@@ -78,9 +78,9 @@ fn map_of_kind<'a>(
     kinds: &[MapKind],
 ) -> Result<&'a Map, Box<Fault>> {
     let map = map_at(maps, pointer).ok_or_else(|| no_map(name))?;
-    if kinds.contains(&map.facts().kind) {
+    if kinds.contains(&map.attributes().kind) {
         return Ok(map);
     }
-    let kind = map.facts().kind.name().unwrap_or("unknown");
-    Err(bad_argument(name, 1, format!("`{}` is a map of type {kind}", map.facts().name)))
+    let kind = map.attributes().kind.name().unwrap_or("unknown");
+    Err(bad_argument(name, 1, format!("`{}` is a map of type {kind}", map.attributes().name)))
 }

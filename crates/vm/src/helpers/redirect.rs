@@ -35,7 +35,7 @@ fn redirect_map(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<F
     }
     let choice = if flags & BROADCAST != 0 {
         let exclude_ingress = flags & EXCLUDE_INGRESS != 0;
-        Some(Choice::Broadcast { map: map.facts().number, exclude_ingress })
+        Some(Choice::Broadcast { map: map.attributes().number, exclude_ingress })
     } else {
         map.target(key).map(Choice::To)
     };
@@ -49,7 +49,7 @@ fn redirect_map(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<F
 
 /// The flags of a map type besides the verdict for a failed lookup.
 fn allowed_flags(map: &Map) -> Option<u64> {
-    match map.facts().kind {
+    match map.attributes().kind {
         MapKind::DEVMAP | MapKind::DEVMAP_HASH => Some(BROADCAST | EXCLUDE_INGRESS),
         MapKind::CPUMAP | MapKind::XSKMAP => Some(0),
         _ => None,

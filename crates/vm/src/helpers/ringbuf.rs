@@ -52,7 +52,7 @@ fn fill(processor: &mut Processor, pointer: u64, data: u64, place: &Place) {
 fn reserve(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [pointer, len, flags, ..] = *args;
     let (map, _) = ring_at(processor, "bpf_ringbuf_reserve", pointer)?;
-    let number = map.facts().number;
+    let number = map.attributes().number;
     if flags != 0 {
         return Ok(0);
     }
@@ -99,8 +99,10 @@ pub(super) fn ring_at<'a>(
 ) -> Result<(&'a Map, &'a Ring), Box<Fault>> {
     let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(name))?;
     match map.ring() {
-        Some(ring) if map.facts().kind == MapKind::RINGBUF => Ok((map, ring)),
-        _ => Err(bad_argument(name, 1, format!("`{}` is not a ring buffer", map.facts().name))),
+        Some(ring) if map.attributes().kind == MapKind::RINGBUF => Ok((map, ring)),
+        _ => {
+            Err(bad_argument(name, 1, format!("`{}` is not a ring buffer", map.attributes().name)))
+        }
     }
 }
 

@@ -20,7 +20,7 @@ fn reserve(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>
     const NAME: &str = "bpf_ringbuf_reserve_dynptr";
     let [pointer, size, flags, into, _] = *args;
     let (map, _) = ring_at(processor, NAME, pointer)?;
-    let (number, size) = (map.facts().number, size as u32);
+    let (number, size) = (map.attributes().number, size as u32);
     dynptr::store(processor, NAME, 4, into, Dynptr::NULL)?;
     if flags != 0 {
         return Ok(Errno::EINVAL.in_r0());

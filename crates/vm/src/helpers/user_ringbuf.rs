@@ -30,7 +30,7 @@ fn drain(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     let Some(dynptr) = processor.show(Kind::Dynptr, &null, false) else {
         return Err(Fault::new(Cause::TooManyObjects));
     };
-    let call = Call { number: map.facts().number, dynptr, callback, context };
+    let call = Call { number: map.attributes().number, dynptr, callback, context };
     let drained = call.each(processor, ring);
     processor.fill_lent(dynptr, &null);
     drained.map(|drained| drained.unwrap_or_else(Errno::in_r0))
@@ -89,10 +89,10 @@ impl Call {
 /// The user ring buffer of an argument.
 fn ring_of(processor: &Processor, pointer: u64) -> Result<Arc<Map>, Box<Fault>> {
     let map = map_at(&processor.maps, pointer).ok_or_else(|| no_map(NAME))?;
-    if map.facts().kind == MapKind::USER_RINGBUF {
+    if map.attributes().kind == MapKind::USER_RINGBUF {
         return Ok(Arc::clone(&processor.maps[offset(pointer) as usize]));
     }
-    Err(bad_argument(NAME, 1, format!("`{}` is not a user ring buffer", map.facts().name)))
+    Err(bad_argument(NAME, 1, format!("`{}` is not a user ring buffer", map.attributes().name)))
 }
 
 const NAME: &str = "bpf_user_ringbuf_drain";

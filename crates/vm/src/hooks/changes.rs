@@ -42,7 +42,7 @@ impl Changes {
         let Pointee::Value { map: number, .. } = step.pointee(address) else { return };
         let number = number as usize;
         let Some(map) = self.maps.get(number) else { return };
-        let mut key = vec![0; map.facts().key_size as usize];
+        let mut key = vec![0; map.attributes().key_size as usize];
         if map.key_at(address, &mut key).is_some() {
             self.add_key(number, key);
         } else {
@@ -52,7 +52,7 @@ impl Changes {
     }
 
     fn add_key(&mut self, number: usize, key: Vec<u8>) {
-        let elements = self.maps[number].facts().max_entries as usize;
+        let elements = self.maps[number].attributes().max_entries as usize;
         let none = || ChangedElements::Keys(BTreeSet::new());
         let changed = self.changed.entry(number).or_insert_with(none);
         if let ChangedElements::Keys(keys) = changed {
@@ -68,7 +68,7 @@ impl Changes {
         let Pointee::Map { map } = step.pointee(call.args[0]) else { return };
         let number = map as usize;
         let Some(map) = self.maps.get(number) else { return };
-        let key_size = map.facts().key_size as usize;
+        let key_size = map.attributes().key_size as usize;
         if key_size == 0 || is_read(call.name) && map.values().is_none_or(|_| has_keys(map)) {
             return;
         }
@@ -99,7 +99,7 @@ fn is_read(name: &str) -> bool {
 /// Whether the key can be found from the address of a value. A prefix trie has no such link;
 /// another lookup of the prefix finds the same element.
 fn has_keys(map: &Map) -> bool {
-    map.facts().kind != spec::MapKind::LPM_TRIE
+    map.attributes().kind != spec::MapKind::LPM_TRIE
 }
 
 /// Maximum number of keys that are listed for any map.

@@ -14,21 +14,21 @@ use crate::memory::{Memory, Refused};
 use crate::processor::Processor;
 
 #[inline(always)]
-pub(super) fn add32(processor: &mut Processor, op: &Op, r: &Registers) -> Result<(), Refused> {
+pub(super) fn add32(processor: &mut Processor, op: Op, r: &Registers) -> Result<(), Refused> {
     let value = r[op.src.index()];
     processor.memory.atomic32(super::address(r, op.dst, op))?.fetch_add(value as u32, Relaxed);
     Ok(())
 }
 
 #[inline(always)]
-pub(super) fn add64(processor: &mut Processor, op: &Op, r: &Registers) -> Result<(), Refused> {
+pub(super) fn add64(processor: &mut Processor, op: Op, r: &Registers) -> Result<(), Refused> {
     let value = r[op.src.index()];
     processor.memory.atomic64(super::address(r, op.dst, op))?.fetch_add(value, Relaxed);
     Ok(())
 }
 
 /// A read-modify-write of 4 bytes; a fetched value is zero-extended in its register.
-pub(super) fn word32(processor: &mut Processor, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+pub(super) fn word32(processor: &mut Processor, op: Op, r: &mut Registers) -> Result<(), Refused> {
     let word = processor.memory.atomic32(super::address(r, op.dst, op))?;
     let value = r[op.src.index()] as u32;
     let old = match op.imm as i32 {
@@ -53,7 +53,7 @@ pub(super) fn word32(processor: &mut Processor, op: &Op, r: &mut Registers) -> R
 }
 
 /// A read-modify-write of 8 bytes.
-pub(super) fn word64(processor: &mut Processor, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+pub(super) fn word64(processor: &mut Processor, op: Op, r: &mut Registers) -> Result<(), Refused> {
     let word = processor.memory.atomic64(super::address(r, op.dst, op))?;
     let value = r[op.src.index()];
     let old = match op.imm as i32 {

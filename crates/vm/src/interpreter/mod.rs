@@ -117,7 +117,7 @@ fn drive(
 
 /// Address of a memory operand.
 #[inline(always)]
-fn address(r: &Registers, base: Reg, op: &Op) -> u64 {
+fn address(r: &Registers, base: Reg, op: Op) -> u64 {
     r[base.index()].wrapping_add(op.off as i64 as u64)
 }
 

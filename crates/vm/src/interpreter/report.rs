@@ -39,7 +39,7 @@ pub(super) fn report(
     }
     hook.step(&step);
     let op = program.ops()[slot];
-    let target = op.kind.stored_len().map(|len| (address(r, op.dst, &op), len));
+    let target = op.kind.stored_len().map(|len| (address(r, op.dst, op), len));
     *last = Some(Last { slot, registers, target });
     processor.hook.0 = Some(hook);
 }

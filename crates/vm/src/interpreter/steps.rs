@@ -4,6 +4,8 @@
 //! which is not in memory, and then becomes a fault. The loop is one function on purpose: the
 //! compiler then keeps program counter and tables in machine registers.
 
+use std::hint::select_unpredictable as select;
+
 use spec::asm::Helper;
 
 use super::alu::Word;
@@ -71,12 +73,12 @@ pub(super) fn steps<const TRACED: bool>(
             }};
         }
         macro_rules! branch {
-            ($form:ident $is:ident) => { if holds!($form $is) { pc = op.target() } };
+            ($form:ident $is:ident) => { pc = select(holds!($form $is), op.target(), pc) };
             ($form:ident $is:ident back) => { if holds!($form $is) { back!() } };
         }
         macro_rules! load {
             ($load:ident, $len:expr, $as:ty) => {{
-                let address = address(r, op.src, &op);
+                let address = address(r, op.src, op);
                 r[dst] = match processor.memory.$load(address) {
                     Ok(value) => value as $as as u64,
                     Err(Refused) => match other_load(processor, address, $len) {
@@ -91,7 +93,7 @@ pub(super) fn steps<const TRACED: bool>(
                 match $result {
                     Ok(value) => value,
                     Err(Refused) => {
-                        let address = address(r, $register, &op);
+                        let address = address(r, $register, op);
                         let fault = refused(processor, address, $len, $write);
                         return Err(locate(fault, program, pc - 1, Some($register)));
                     }
@@ -100,19 +102,19 @@ pub(super) fn steps<const TRACED: bool>(
         }
         macro_rules! store {
             ($store:ident, $word:ty, $value:expr) => {{
-                let stored = processor.memory.$store(address(r, op.dst, &op), $value as $word);
+                let stored = processor.memory.$store(address(r, op.dst, op), $value as $word);
                 checked!(stored, op.dst, size_of::<$word>(), true)
             }};
         }
         macro_rules! acquire {
             ($len:expr) => {{
-                let loaded = atomic::load_acquire(&processor.memory, address(r, op.src, &op), $len);
+                let loaded = atomic::load_acquire(&processor.memory, address(r, op.src, op), $len);
                 r[dst] = checked!(loaded, op.src, $len, false);
             }};
         }
         macro_rules! release {
             ($len:expr) => {{
-                let place = address(r, op.dst, &op);
+                let place = address(r, op.dst, op);
                 let stored = atomic::store_release(&mut processor.memory, place, $len, r[src]);
                 checked!(stored, op.dst, $len, true)
             }};
@@ -299,10 +301,10 @@ pub(super) fn steps<const TRACED: bool>(
                 r[dst] = op.imm;
                 pc += 1;
             }
-            Kind::AtomicAdd32 => checked!(atomic::add32(processor, &op, r), op.dst, 4, true),
-            Kind::AtomicAdd64 => checked!(atomic::add64(processor, &op, r), op.dst, 8, true),
-            Kind::Atomic32 => checked!(atomic::word32(processor, &op, r), op.dst, 4, true),
-            Kind::Atomic64 => checked!(atomic::word64(processor, &op, r), op.dst, 8, true),
+            Kind::AtomicAdd32 => checked!(atomic::add32(processor, op, r), op.dst, 4, true),
+            Kind::AtomicAdd64 => checked!(atomic::add64(processor, op, r), op.dst, 8, true),
+            Kind::Atomic32 => checked!(atomic::word32(processor, op, r), op.dst, 4, true),
+            Kind::Atomic64 => checked!(atomic::word64(processor, op, r), op.dst, 8, true),
             Kind::LoadAcquire8 => acquire!(1),
             Kind::LoadAcquire16 => acquire!(2),
             Kind::LoadAcquire32 => acquire!(4),
@@ -321,7 +323,7 @@ pub(super) fn steps<const TRACED: bool>(
                 Ok(()) => pc = op.target(),
                 Err(fault) => return Err(locate(fault, program, pc - 1, None)),
             },
-            Kind::CallRegister => match call_register(processor, program, pc, &op, r) {
+            Kind::CallRegister => match call_register(processor, program, pc, op, r) {
                 Ok(next) => pc = next,
                 Err(fault) => return Err(locate(fault, program, pc - 1, Some(op.dst))),
             },
@@ -340,7 +342,7 @@ pub(super) fn steps<const TRACED: bool>(
                 pc += 1;
             }
             Kind::LookupArray => {
-                if let Err(fault) = lookup_array(processor, executable, &op, r) {
+                if let Err(fault) = lookup_array(processor, executable, op, r) {
                     return Err(locate(fault, program, pc - 1, None));
                 }
             }
@@ -365,7 +367,7 @@ fn helper(processor: &mut Processor, call: Call, r: &mut Registers) -> Result<()
 fn lookup_array(
     processor: &mut Processor,
     executable: &Executable,
-    op: &Op,
+    op: Op,
     r: &mut Registers,
 ) -> Result<(), Box<Fault>> {
     let array = executable.program.array(op.imm);
@@ -387,7 +389,7 @@ fn call_register(
     processor: &mut Processor,
     program: &Program,
     back: usize,
-    op: &Op,
+    op: Op,
     r: &mut Registers,
 ) -> Result<usize, Box<Fault>> {
     let what = r[op.dst.index()];

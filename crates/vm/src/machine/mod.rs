@@ -44,12 +44,12 @@ impl Machine {
     /// The object has no such map, or it was not created because no loaded program uses it.
     pub fn map(&self, name: &str) -> Result<Arc<Map>> {
         let maps = self.shared.maps();
-        let found = maps.iter().find(|map| map.facts().name == name).cloned();
+        let found = maps.iter().find(|map| map.attributes().name == name).cloned();
         let found = found.ok_or_else(|| Error::Unknown {
             object: self.shared.object.clone(),
             what: "map",
             name: name.to_owned(),
-            known: maps.iter().map(|map| map.facts().name.clone()).collect(),
+            known: maps.iter().map(|map| map.attributes().name.clone()).collect(),
         })?;
         match found.why_absent() {
             Some(why) => {

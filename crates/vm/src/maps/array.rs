@@ -15,14 +15,14 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        Ok(Self { values: Values::create(facts, facts.max_entries.into())? })
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        Ok(Self { values: Values::create(attributes, attributes.max_entries.into())? })
     }
 
     /// Passes every element that is not zero to `each` and calls `proceed` at intervals. Returns
     /// whether all elements were passed.
-    pub fn scan(&self, facts: &MapAttributes, scan: &mut Scan<'_>) -> Result<bool, Errno> {
-        let (count, step) = (u64::from(facts.max_entries), self.values.elements_in(WINDOW));
+    pub fn scan(&self, attributes: &MapAttributes, scan: &mut Scan<'_>) -> Result<bool, Errno> {
+        let (count, step) = (u64::from(attributes.max_entries), self.values.elements_in(WINDOW));
         let mut used = BTreeSet::new();
         for first in (0..count).step_by(step as usize) {
             if !(scan.proceed)() {
@@ -30,7 +30,7 @@ impl Array {
             }
             self.values.used(first..count.min(first + step), &mut used);
             while let Some(element) = used.pop_first() {
-                let value = self.values.read(facts, element, flag::ANY)?;
+                let value = self.values.read(attributes, element, flag::ANY)?;
                 (scan.each)(&(element as u32).to_ne_bytes(), &value);
             }
         }
@@ -38,21 +38,21 @@ impl Array {
     }
 
     #[inline]
-    fn element(facts: &MapAttributes, key: &[u8]) -> Option<u64> {
+    fn element(attributes: &MapAttributes, key: &[u8]) -> Option<u64> {
         let index = u32::from_ne_bytes(key.try_into().ok()?);
-        (index < facts.max_entries).then_some(index.into())
+        (index < attributes.max_entries).then_some(index.into())
     }
 
     /// The element that an update changes.
-    fn updated(facts: &MapAttributes, at: &Entry<'_>) -> Result<u64, Errno> {
+    fn updated(attributes: &MapAttributes, at: &Entry<'_>) -> Result<u64, Errno> {
         if at.flags & !flag::LOCK > flag::EXIST {
             return Err(Errno::EINVAL);
         }
-        let element = Self::element(facts, at.key).ok_or(Errno::E2BIG)?;
+        let element = Self::element(attributes, at.key).ok_or(Errno::E2BIG)?;
         if at.flags & flag::NOEXIST != 0 {
             return Err(Errno::EEXIST);
         }
-        if at.flags & flag::LOCK != 0 && facts.fields.spin_lock().is_none() {
+        if at.flags & flag::LOCK != 0 && attributes.fields.spin_lock().is_none() {
             return Err(Errno::EINVAL);
         }
         Ok(element)
@@ -61,20 +61,20 @@ impl Array {
 
 impl Storage for Array {
     #[inline]
-    fn lookup(&self, facts: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
-        match Self::element(facts, key) {
-            Some(element) => self.values.address(facts, element, cpu),
+    fn lookup(&self, attributes: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
+        match Self::element(attributes, key) {
+            Some(element) => self.values.address(attributes, element, cpu),
             None => 0,
         }
     }
 
-    fn update(&self, facts: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
-        let element = Self::updated(facts, &at)?;
+    fn update(&self, attributes: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+        let element = Self::updated(attributes, &at)?;
         if at.flags & flag::LOCK != 0 {
-            return self.values.set_locked(facts, element, at.value);
+            return self.values.set_locked(attributes, element, at.value);
         }
-        self.values.set(facts, element, cpu, at.value);
-        self.values.free_fields(facts, element, Some(cpu));
+        self.values.set(attributes, element, cpu, at.value);
+        self.values.free_fields(attributes, element, Some(cpu));
         Ok(())
     }
 
@@ -82,44 +82,50 @@ impl Storage for Array {
         Err(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        let element = Self::element(facts, key).ok_or(Errno::ENOENT)?;
-        self.values.read(facts, element, flag::ANY)
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let element = Self::element(attributes, key).ok_or(Errno::ENOENT)?;
+        self.values.read(attributes, element, flag::ANY)
     }
 
-    fn read_locked(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        let element = Self::element(facts, key).ok_or(Errno::ENOENT)?;
-        self.values.read(facts, element, flag::LOCK)
+    fn read_locked(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let element = Self::element(attributes, key).ok_or(Errno::ENOENT)?;
+        self.values.read(attributes, element, flag::LOCK)
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        let element = Self::updated(facts, &at)?;
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        let element = Self::updated(attributes, &at)?;
         if at.flags & flag::LOCK != 0 {
-            return self.values.set_locked(facts, element, at.value);
+            return self.values.set_locked(attributes, element, at.value);
         }
-        self.values.set_all(facts, element, at.value);
-        self.values.free_fields(facts, element, None);
+        self.values.set_all(attributes, element, at.value);
+        self.values.free_fields(attributes, element, None);
         Ok(())
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let index = key.and_then(|key| key.try_into().ok()).map(u32::from_ne_bytes);
         let next = match index {
-            Some(index) if index < facts.max_entries => index + 1,
+            Some(index) if index < attributes.max_entries => index + 1,
             _ => 0,
         };
-        if next >= facts.max_entries {
+        if next >= attributes.max_entries {
             return Err(Errno::ENOENT);
         }
         Ok(next.to_ne_bytes().to_vec())
     }
 
-    fn walk(&self, facts: &MapAttributes, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(
+        &self,
+        attributes: &MapAttributes,
+        cpu: u32,
+        step: (&mut Cursor, &mut [u8]),
+    ) -> Option<u64> {
         let (cursor, key) = step;
-        let index = u32::try_from(cursor.place).ok().filter(|index| *index < facts.max_entries)?;
+        let index =
+            u32::try_from(cursor.place).ok().filter(|index| *index < attributes.max_entries)?;
         cursor.place += 1;
         key.copy_from_slice(&index.to_ne_bytes());
-        Some(self.values.address(facts, index.into(), cpu))
+        Some(self.values.address(attributes, index.into(), cpu))
     }
 
     fn key_at(&self, _: &MapAttributes, address: u64, key: &mut [u8]) -> bool {

@@ -21,16 +21,16 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        if facts.value_size > LARGEST_VALUE {
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        if attributes.value_size > LARGEST_VALUE {
             return Err(Errno::E2BIG);
         }
-        if facts.extra > u64::from(MOST_HASHES) {
+        if attributes.extra > u64::from(MOST_HASHES) {
             return Err(Errno::EINVAL);
         }
-        facts.check_keyless(flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS)?;
-        let hashes = if facts.extra == 0 { DEFAULT_HASHES } else { facts.extra as u32 };
-        let bits = bits(facts.max_entries, hashes);
+        attributes.check_keyless(flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS)?;
+        let hashes = if attributes.extra == 0 { DEFAULT_HASHES } else { attributes.extra as u32 };
+        let bits = bits(attributes.max_entries, hashes);
         let mask = (bits - 1) as u32;
         Ok(Self { bits: Slab::new(bits / 8)?, mask, hashes })
     }
@@ -64,13 +64,13 @@ impl Storage for Bloom {
 
     /// `bpf(2)` tests the value in the output buffer, which here is all zeros.
     /// [`Map::holds`](super::Map::holds) tests other values.
-    fn read(&self, facts: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
-        let value = vec![0; facts.value_size as usize];
+    fn read(&self, attributes: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let value = vec![0; attributes.value_size as usize];
         if self.holds(&value) { Ok(value) } else { Err(Errno::ENOENT) }
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        self.push(facts, at.value, at.flags)
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        self.push(attributes, at.value, at.flags)
     }
 
     fn next_key(&self, _: &MapAttributes, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {

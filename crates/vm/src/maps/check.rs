@@ -9,70 +9,73 @@ use crate::errno::Errno;
 /// Checks the attributes of a new map; `numa` is whether a memory node is requested.
 ///
 /// Types that are not in this file check their own numbers when they are created.
-pub(super) fn creation(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
-    let extra = matches!(facts.kind, MapKind::BLOOM_FILTER | MapKind::ARENA);
-    require(extra || facts.extra == 0, Errno::EINVAL)?;
-    require(facts.flags & BOTH_USER != BOTH_USER, Errno::EINVAL)?;
-    let numa = numa || facts.flags & flag::NUMA_NODE != 0;
-    match facts.kind {
-        MapKind::ARRAY | MapKind::PERCPU_ARRAY => array(facts, numa)?,
+pub(super) fn creation(attributes: &MapAttributes, numa: bool) -> Result<(), Errno> {
+    let extra = matches!(attributes.kind, MapKind::BLOOM_FILTER | MapKind::ARENA);
+    require(extra || attributes.extra == 0, Errno::EINVAL)?;
+    require(attributes.flags & BOTH_USER != BOTH_USER, Errno::EINVAL)?;
+    let numa = numa || attributes.flags & flag::NUMA_NODE != 0;
+    match attributes.kind {
+        MapKind::ARRAY | MapKind::PERCPU_ARRAY => array(attributes, numa)?,
         MapKind::HASH | MapKind::PERCPU_HASH | MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH => {
-            hash(facts, numa)?
+            hash(attributes, numa)?
         }
-        MapKind::LPM_TRIE => trie(facts)?,
+        MapKind::LPM_TRIE => trie(attributes)?,
         _ => {}
     }
-    fields(facts)
+    fields(attributes)
 }
 
-fn array(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
-    let per_cpu = facts.kind.is_per_cpu();
-    let sizes = facts.max_entries != 0 && facts.key_size == 4 && facts.value_size != 0;
+fn array(attributes: &MapAttributes, numa: bool) -> Result<(), Errno> {
+    let per_cpu = attributes.kind.is_per_cpu();
+    let sizes =
+        attributes.max_entries != 0 && attributes.key_size == 4 && attributes.value_size != 0;
     require(sizes && !(per_cpu && numa), Errno::EINVAL)?;
     let only_plain = if per_cpu { 0 } else { flag::MMAPABLE | flag::INNER_MAP };
-    known_flags(facts, flag::NUMA_NODE | only_plain)?;
-    require(facts.value_size <= i32::MAX as u32, Errno::E2BIG)?;
-    per_cpu_size(facts)
+    known_flags(attributes, flag::NUMA_NODE | only_plain)?;
+    require(attributes.value_size <= i32::MAX as u32, Errno::E2BIG)?;
+    per_cpu_size(attributes)
 }
 
-fn hash(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
-    let lru = matches!(facts.kind, MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH);
-    let own_lists = facts.flags & flag::NO_COMMON_LRU != 0;
+fn hash(attributes: &MapAttributes, numa: bool) -> Result<(), Errno> {
+    let lru = matches!(attributes.kind, MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH);
+    let own_lists = attributes.flags & flag::NO_COMMON_LRU != 0;
     known_flags(
-        facts,
+        attributes,
         flag::NO_PREALLOC | flag::NO_COMMON_LRU | flag::NUMA_NODE | flag::ZERO_SEED,
     )?;
     require(lru || !own_lists, Errno::EINVAL)?;
-    require(!lru || facts.flags & flag::NO_PREALLOC == 0, Errno::ENOTSUPP)?;
-    require(!(numa && (facts.kind.is_per_cpu() || own_lists)), Errno::EINVAL)?;
-    let sizes = facts.max_entries != 0 && facts.key_size != 0 && facts.value_size != 0;
+    require(!lru || attributes.flags & flag::NO_PREALLOC == 0, Errno::ENOTSUPP)?;
+    require(!(numa && (attributes.kind.is_per_cpu() || own_lists)), Errno::EINVAL)?;
+    let sizes =
+        attributes.max_entries != 0 && attributes.key_size != 0 && attributes.value_size != 0;
     require(sizes, Errno::EINVAL)?;
-    let together = u64::from(facts.key_size) + u64::from(facts.value_size);
+    let together = u64::from(attributes.key_size) + u64::from(attributes.value_size);
     require(together < KMALLOC_BYTES - HASH_HEAD_BYTES, Errno::E2BIG)?;
-    per_cpu_size(facts)?;
-    require(facts.max_entries <= HASH_ENTRIES, Errno::E2BIG)
+    per_cpu_size(attributes)?;
+    require(attributes.max_entries <= HASH_ENTRIES, Errno::E2BIG)
 }
 
-fn trie(facts: &MapAttributes) -> Result<(), Errno> {
-    require(facts.flags & flag::NO_PREALLOC != 0, Errno::EINVAL)?;
-    known_flags(facts, flag::NO_PREALLOC | flag::NUMA_NODE)?;
+fn trie(attributes: &MapAttributes) -> Result<(), Errno> {
+    require(attributes.flags & flag::NO_PREALLOC != 0, Errno::EINVAL)?;
+    known_flags(attributes, flag::NO_PREALLOC | flag::NUMA_NODE)?;
     let most = KMALLOC_BYTES - TRIE_DATA_BYTES - TRIE_HEAD_BYTES;
-    let key = (PREFIX_BYTES + 1..=PREFIX_BYTES + TRIE_DATA_BYTES).contains(&facts.key_size.into());
-    let value = (1..=most).contains(&facts.value_size.into());
-    require(facts.max_entries != 0 && key && value, Errno::EINVAL)
+    let key =
+        (PREFIX_BYTES + 1..=PREFIX_BYTES + TRIE_DATA_BYTES).contains(&attributes.key_size.into());
+    let value = (1..=most).contains(&attributes.value_size.into());
+    require(attributes.max_entries != 0 && key && value, Errno::EINVAL)
 }
 
 /// Checks that the type may hold its special fields: `map_check_btf`.
-fn fields(facts: &MapAttributes) -> Result<(), Errno> {
-    if facts.fields.is_empty() {
+fn fields(attributes: &MapAttributes) -> Result<(), Errno> {
+    if attributes.fields.is_empty() {
         return Ok(());
     }
-    let program_flags = facts.flags & (flag::RDONLY_PROG | flag::WRONLY_PROG);
+    let program_flags = attributes.flags & (flag::RDONLY_PROG | flag::WRONLY_PROG);
     require(program_flags == 0, Errno::EACCES)?;
-    let plain = matches!(facts.kind, MapKind::HASH | MapKind::ARRAY);
-    let lru = facts.kind == MapKind::LRU_HASH;
-    let per_cpu = facts.kind.is_per_cpu();
-    for field in facts.fields.iter() {
+    let plain = matches!(attributes.kind, MapKind::HASH | MapKind::ARRAY);
+    let lru = attributes.kind == MapKind::LRU_HASH;
+    let per_cpu = attributes.kind.is_per_cpu();
+    for field in attributes.fields.iter() {
         let allowed = match field.kind {
             FieldKind::SpinLock | FieldKind::ResSpinLock => plain,
             FieldKind::Timer | FieldKind::Workqueue => plain || lru,
@@ -86,14 +89,14 @@ fn fields(facts: &MapAttributes) -> Result<(), Errno> {
 }
 
 /// Refuses flags other than `own` and those that every type accepts.
-fn known_flags(facts: &MapAttributes, own: u32) -> Result<(), Errno> {
+fn known_flags(attributes: &MapAttributes, own: u32) -> Result<(), Errno> {
     let access = BOTH_USER | BOTH_PROGRAM;
-    let known = facts.flags & !(own | access) == 0;
-    require(known && facts.flags & BOTH_PROGRAM != BOTH_PROGRAM, Errno::EINVAL)
+    let known = attributes.flags & !(own | access) == 0;
+    require(known && attributes.flags & BOTH_PROGRAM != BOTH_PROGRAM, Errno::EINVAL)
 }
 
-fn per_cpu_size(facts: &MapAttributes) -> Result<(), Errno> {
-    require(!facts.kind.is_per_cpu() || facts.stride() <= PER_CPU_BYTES, Errno::E2BIG)
+fn per_cpu_size(attributes: &MapAttributes) -> Result<(), Errno> {
+    require(!attributes.kind.is_per_cpu() || attributes.stride() <= PER_CPU_BYTES, Errno::E2BIG)
 }
 
 fn require(holds: bool, errno: Errno) -> Result<(), Errno> {

@@ -19,21 +19,21 @@ pub(crate) struct Cpumap {
 }
 
 impl Cpumap {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        facts.check_shape(4, &[4, 8], flag::NUMA_NODE)?;
-        if facts.max_entries as usize > CPUS {
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        attributes.check_shape(4, &[4, 8], flag::NUMA_NODE)?;
+        if attributes.max_entries as usize > CPUS {
             return Err(Errno::E2BIG);
         }
-        Ok(Self { slots: Slots::new(facts.max_entries)?, owner: Owner::default() })
+        Ok(Self { slots: Slots::new(attributes.max_entries)?, owner: Owner::default() })
     }
 
     /// The word for an element that user space sets; 0 if a queue of length 0 removes it.
-    fn checked(&self, facts: &MapAttributes, cpu: u32, value: &[u8]) -> Result<u64, Errno> {
+    fn checked(&self, attributes: &MapAttributes, cpu: u32, value: &[u8]) -> Result<u64, Errno> {
         let qsize = value.get(..4).map_or(0, index_of);
         if qsize > QUEUE {
             return Err(Errno::EOVERFLOW);
         }
-        if cpu >= facts.cpus {
+        if cpu >= attributes.cpus {
             return Err(Errno::ENODEV);
         }
         let program = value.get(4..8).map_or(0, index_of);
@@ -43,7 +43,7 @@ impl Cpumap {
         if program.cast_signed() <= 0 {
             return Ok(slots::word(qsize, 0));
         }
-        let home = facts.home.upgrade().ok_or(Errno::ENOMEM)?;
+        let home = attributes.home.upgrade().ok_or(Errno::ENOMEM)?;
         // The kernel returns ENOMEM for every failure to create the element.
         let kind = home.program(program).ok_or(Errno::ENOMEM)?;
         let fits = kind.is_xdp() && kind.attach_type == ProgramKind::XDP_CPUMAP.attach_type;
@@ -67,18 +67,18 @@ impl Storage for Cpumap {
         self.slots.swap(index_of(key), 0).map(drop).ok_or(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.slots.read(facts, key)
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.slots.read(attributes, key)
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        let cpu = index_to_write(facts, &at)?;
-        self.slots.swap(cpu, self.checked(facts, cpu, at.value)?);
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        let cpu = index_to_write(attributes, &at)?;
+        self.slots.swap(cpu, self.checked(attributes, cpu, at.value)?);
         Ok(())
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        next_index(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(attributes, key)
     }
 
     fn admit(&self, kind: ProgramKind) -> bool {

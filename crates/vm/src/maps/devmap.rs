@@ -23,21 +23,22 @@ pub(crate) struct Devmap {
 }
 
 impl Devmap {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        facts.check_shape(4, &[4, 8], CREATE_FLAGS)?;
-        let slots = Slots::new(facts.max_entries)?;
-        let layout = Layout::elements(facts.max_entries.into(), facts.value_size.into(), WORD);
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        attributes.check_shape(4, &[4, 8], CREATE_FLAGS)?;
+        let slots = Slots::new(attributes.max_entries)?;
+        let layout =
+            Layout::elements(attributes.max_entries.into(), attributes.value_size.into(), WORD);
         let layout = Layout { writable: false, ..layout };
         Ok(Self { slots, layout, owner: Owner::default() })
     }
 }
 
 impl Storage for Devmap {
-    fn lookup(&self, facts: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, attributes: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         let index = index_of(key);
         match self.slots.load(index) {
             0 => 0,
-            _ => facts.address(&self.layout, index.into()),
+            _ => attributes.address(&self.layout, index.into()),
         }
     }
 
@@ -49,24 +50,24 @@ impl Storage for Devmap {
         self.slots.swap(index_of(key), 0).map(drop).ok_or(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.slots.read(facts, key)
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.slots.read(attributes, key)
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        let index = index_to_write(facts, &at)?;
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        let index = index_to_write(attributes, &at)?;
         let asked = Request::read(at.value);
         let word = match asked.ifindex {
             0 if asked.program.is_some() => return Err(Errno::EINVAL),
             0 => 0,
-            _ => asked.checked(facts, &self.owner)?,
+            _ => asked.checked(attributes, &self.owner)?,
         };
         self.slots.swap(index, word);
         Ok(())
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        next_index(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(attributes, key)
     }
 
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
@@ -104,8 +105,8 @@ impl Request {
     }
 
     /// The word to store, after the checks that interface and program exist and are suitable.
-    pub fn checked(&self, facts: &MapAttributes, owner: &Owner) -> Result<u64, Errno> {
-        let home = facts.home.upgrade().ok_or(Errno::EINVAL)?;
+    pub fn checked(&self, attributes: &MapAttributes, owner: &Owner) -> Result<u64, Errno> {
+        let home = attributes.home.upgrade().ok_or(Errno::EINVAL)?;
         if !home.has_interface(self.ifindex) {
             return Err(Errno::EINVAL);
         }

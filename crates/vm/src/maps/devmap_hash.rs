@@ -19,20 +19,20 @@ pub(crate) struct DevmapHash {
 }
 
 impl DevmapHash {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        facts.check_shape(4, &[4, 8], CREATE_FLAGS)?;
-        if facts.max_entries > 1 << 31 {
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        attributes.check_shape(4, &[4, 8], CREATE_FLAGS)?;
+        if attributes.max_entries > 1 << 31 {
             return Err(Errno::EINVAL);
         }
-        let table = KeyTable::new(facts.key_size, facts.max_entries)?;
-        let layout = table.layout(facts.value_size);
+        let table = KeyTable::new(attributes.key_size, attributes.max_entries)?;
+        let layout = table.layout(attributes.value_size);
         Ok(Self { table, layout, owner: Owner::default() })
     }
 }
 
 impl Storage for DevmapHash {
-    fn lookup(&self, facts: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
-        self.table.find(key).map_or(0, |(place, _)| facts.address(&self.layout, place.into()))
+    fn lookup(&self, attributes: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
+        self.table.find(key).map_or(0, |(place, _)| attributes.address(&self.layout, place.into()))
     }
 
     fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
@@ -43,13 +43,13 @@ impl Storage for DevmapHash {
         self.table.remove(key)
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let (_, word) = self.table.find(key).ok_or(Errno::ENOENT)?;
-        Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec())
+        Ok(word.to_ne_bytes()[..attributes.value_size as usize].to_vec())
     }
 
     /// `EXIST` does not require an element to exist, as in the kernel.
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let asked = Request::read(at.value);
         if at.flags > flag::EXIST || asked.ifindex == 0 {
             return Err(Errno::EINVAL);
@@ -57,7 +57,7 @@ impl Storage for DevmapHash {
         if at.flags == flag::NOEXIST && self.table.find(at.key).is_some() {
             return Err(Errno::EEXIST);
         }
-        let word = asked.checked(facts, &self.owner)?;
+        let word = asked.checked(attributes, &self.owner)?;
         self.table.insert(at.key, word, at.flags & flag::NOEXIST)
     }
 

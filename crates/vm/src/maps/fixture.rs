@@ -7,7 +7,7 @@ use spec::MapKind;
 use super::MapAttributes;
 
 /// Attributes of an undefined map; tests overwrite fields.
-pub(super) fn facts() -> MapAttributes {
+pub(super) fn attributes() -> MapAttributes {
     MapAttributes {
         name: "test".to_owned(),
         number: 0,

@@ -25,19 +25,19 @@ pub(crate) struct HashOfMaps {
 }
 
 impl ArrayOfMaps {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        facts.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
-        let template = template(facts)?;
-        Ok(Self { slots: Slots::new(facts.max_entries)?, template })
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        attributes.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
+        let template = template(attributes)?;
+        Ok(Self { slots: Slots::new(attributes.max_entries)?, template })
     }
 }
 
 impl HashOfMaps {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
         let allowed = flag::NO_PREALLOC | flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS;
-        facts.check_shape(facts.key_size.max(1), &[4], allowed)?;
-        let template = template(facts)?;
-        Ok(Self { table: KeyTable::new(facts.key_size, facts.max_entries)?, template })
+        attributes.check_shape(attributes.key_size.max(1), &[4], allowed)?;
+        let template = template(attributes)?;
+        Ok(Self { table: KeyTable::new(attributes.key_size, attributes.max_entries)?, template })
     }
 }
 
@@ -66,20 +66,20 @@ impl Storage for ArrayOfMaps {
         }
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let index = index_of(at.key);
         if at.flags != flag::ANY {
             return Err(Errno::EINVAL);
         }
-        if index >= facts.max_entries {
+        if index >= attributes.max_entries {
             return Err(Errno::E2BIG);
         }
-        self.slots.swap(index, inner_id(facts, &self.template, at.value)?);
+        self.slots.swap(index, inner_id(attributes, &self.template, at.value)?);
         Ok(())
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        next_index(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(attributes, key)
     }
 }
 
@@ -102,8 +102,8 @@ impl Storage for HashOfMaps {
         Ok((id as u32).to_ne_bytes().to_vec())
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        let id = inner_id(facts, &self.template, at.value)?;
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        let id = inner_id(attributes, &self.template, at.value)?;
         if at.flags > flag::EXIST {
             return Err(Errno::EINVAL);
         }
@@ -122,11 +122,15 @@ fn pointer(id: u64) -> u64 {
 }
 
 /// The id in a value, of a map that exists and matches the template.
-fn inner_id(facts: &MapAttributes, template: &MapAttributes, value: &[u8]) -> Result<u64, Errno> {
+fn inner_id(
+    attributes: &MapAttributes,
+    template: &MapAttributes,
+    value: &[u8],
+) -> Result<u64, Errno> {
     let id = index_of(value);
-    let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
+    let home = attributes.home.upgrade().ok_or(Errno::EBADF)?;
     let map = home.map(id).ok_or(Errno::EBADF)?;
-    if is_like(template, map.facts()) { Ok(id.into()) } else { Err(Errno::EINVAL) }
+    if is_like(template, map.attributes()) { Ok(id.into()) } else { Err(Errno::EINVAL) }
 }
 
 /// Whether a map matches the template.
@@ -143,14 +147,14 @@ fn is_like(template: &MapAttributes, map: &MapAttributes) -> bool {
 
 /// Attributes of the template; it must be a map that can be created, of a type that the kernel can
 /// compare.
-fn template(facts: &MapAttributes) -> Result<MapAttributes, Errno> {
-    let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
+fn template(attributes: &MapAttributes) -> Result<MapAttributes, Errno> {
+    let template = attributes.inner.as_deref().ok_or(Errno::EINVAL)?;
     if template.kind.is_map_of_maps() {
         return Err(Errno::EINVAL);
     }
     if template.kind == MapKind::PROG_ARRAY {
         return Err(Errno::ENOTSUPP);
     }
-    let made = Map::create(template, facts.number, facts.cpus, &facts.home)?;
-    Ok(made.facts().clone())
+    let made = Map::create(template, attributes.number, attributes.cpus, &attributes.home)?;
+    Ok(made.attributes().clone())
 }

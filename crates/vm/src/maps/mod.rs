@@ -202,8 +202,8 @@ pub(crate) trait Storage {
     }
 
     /// User side: the value, read under its spin lock.
-    fn read_locked(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.read(facts, key)
+    fn read_locked(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.read(attributes, key)
     }
 
     /// User side: reads and removes in one step.
@@ -322,29 +322,37 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        match facts.kind {
-            MapKind::ARRAY | MapKind::PERCPU_ARRAY => array::Array::create(facts).map(Self::Array),
-            MapKind::PROG_ARRAY => prog_array::ProgArray::create(facts).map(Self::ProgArray),
-            MapKind::DEVMAP => devmap::Devmap::create(facts).map(Self::Devmap),
-            MapKind::DEVMAP_HASH => devmap_hash::DevmapHash::create(facts).map(Self::DevmapHash),
-            MapKind::CPUMAP => cpumap::Cpumap::create(facts).map(Self::Cpumap),
-            MapKind::XSKMAP => xskmap::Xskmap::create(facts).map(Self::Xskmap),
-            MapKind::ARRAY_OF_MAPS => {
-                map_of_maps::ArrayOfMaps::create(facts).map(Self::ArrayOfMaps)
+    fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        match attributes.kind {
+            MapKind::ARRAY | MapKind::PERCPU_ARRAY => {
+                array::Array::create(attributes).map(Self::Array)
             }
-            MapKind::HASH_OF_MAPS => map_of_maps::HashOfMaps::create(facts).map(Self::HashOfMaps),
-            MapKind::QUEUE | MapKind::STACK => queue::Queue::create(facts).map(Self::Queue),
-            MapKind::BLOOM_FILTER => bloom::Bloom::create(facts).map(Self::Bloom),
+            MapKind::PROG_ARRAY => prog_array::ProgArray::create(attributes).map(Self::ProgArray),
+            MapKind::DEVMAP => devmap::Devmap::create(attributes).map(Self::Devmap),
+            MapKind::DEVMAP_HASH => {
+                devmap_hash::DevmapHash::create(attributes).map(Self::DevmapHash)
+            }
+            MapKind::CPUMAP => cpumap::Cpumap::create(attributes).map(Self::Cpumap),
+            MapKind::XSKMAP => xskmap::Xskmap::create(attributes).map(Self::Xskmap),
+            MapKind::ARRAY_OF_MAPS => {
+                map_of_maps::ArrayOfMaps::create(attributes).map(Self::ArrayOfMaps)
+            }
+            MapKind::HASH_OF_MAPS => {
+                map_of_maps::HashOfMaps::create(attributes).map(Self::HashOfMaps)
+            }
+            MapKind::QUEUE | MapKind::STACK => queue::Queue::create(attributes).map(Self::Queue),
+            MapKind::BLOOM_FILTER => bloom::Bloom::create(attributes).map(Self::Bloom),
             MapKind::RINGBUF | MapKind::USER_RINGBUF => {
-                ring_maps::RingMap::create(facts).map(Self::Ring)
+                ring_maps::RingMap::create(attributes).map(Self::Ring)
             }
             MapKind::PERF_EVENT_ARRAY => {
-                perf_event::PerfEvents::create(facts).map(Self::PerfEvents)
+                perf_event::PerfEvents::create(attributes).map(Self::PerfEvents)
             }
-            MapKind::HASH | MapKind::PERCPU_HASH => hash::Hash::create(facts).map(Self::Hash),
-            MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH => hash::Lru::create(facts).map(Self::Lru),
-            MapKind::LPM_TRIE => trie::Trie::create(facts).map(Self::Trie),
+            MapKind::HASH | MapKind::PERCPU_HASH => hash::Hash::create(attributes).map(Self::Hash),
+            MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH => {
+                hash::Lru::create(attributes).map(Self::Lru)
+            }
+            MapKind::LPM_TRIE => trie::Trie::create(attributes).map(Self::Trie),
             _ => Err(Errno::ENOTSUPP),
         }
     }
@@ -353,7 +361,7 @@ impl Table {
 /// A map.
 #[derive(Debug)]
 pub struct Map {
-    facts: MapAttributes,
+    attributes: MapAttributes,
     table: Table,
     frozen: AtomicBool,
 }
@@ -369,7 +377,7 @@ impl Map {
         cpus: u32,
         home: &Weak<Directory>,
     ) -> Result<Self, Errno> {
-        let mut facts = MapAttributes {
+        let mut attributes = MapAttributes {
             name: def.name.clone(),
             number,
             kind: def.kind,
@@ -383,10 +391,10 @@ impl Map {
             inner: def.inner.clone(),
             home: Weak::clone(home),
         };
-        check::creation(&facts, def.numa_node.is_some())?;
-        facts.max_entries = hash::rounded_entries(&facts);
-        let table = Table::create(&facts)?;
-        Ok(Self { facts, table, frozen: AtomicBool::new(false) })
+        check::creation(&attributes, def.numa_node.is_some())?;
+        attributes.max_entries = hash::rounded_entries(&attributes);
+        let table = Table::create(&attributes)?;
+        Ok(Self { attributes, table, frozen: AtomicBool::new(false) })
     }
 
     /// A placeholder for a map that was not created, with the reason.
@@ -396,7 +404,7 @@ impl Map {
         cpus: u32,
         (home, why): (&Weak<Directory>, String),
     ) -> Self {
-        let facts = MapAttributes {
+        let attributes = MapAttributes {
             name: def.name.clone(),
             number,
             kind: def.kind,
@@ -411,7 +419,7 @@ impl Map {
             home: Weak::clone(home),
         };
         let table = Table::Absent(absent::Absent { why });
-        Self { facts, table, frozen: AtomicBool::new(false) }
+        Self { attributes, table, frozen: AtomicBool::new(false) }
     }
 
     /// Why the map was not created; `None` for one that was.
@@ -423,8 +431,8 @@ impl Map {
     }
 
     /// The attributes of the map.
-    pub fn facts(&self) -> &MapAttributes {
-        &self.facts
+    pub fn attributes(&self) -> &MapAttributes {
+        &self.attributes
     }
 
     /// Makes the map read-only for user space.
@@ -440,7 +448,7 @@ impl Map {
     /// Program side: the address of `cpu`'s value, 0 when absent.
     #[inline]
     pub(crate) fn lookup(&self, cpu: u32, key: &[u8]) -> u64 {
-        each!(&self.table, storage => storage.lookup(&self.facts, cpu, key))
+        each!(&self.table, storage => storage.lookup(&self.attributes, cpu, key))
     }
 
     /// Program side: a step of a walk over all elements. Copies the key into `key`, which has the
@@ -450,7 +458,7 @@ impl Map {
     /// element just returned may be deleted; elements that are added or deleted meanwhile may or
     /// may not be visited.
     pub(crate) fn walk(&self, cpu: u32, cursor: &mut Cursor, key: &mut [u8]) -> Option<u64> {
-        each!(&self.table, storage => storage.walk(&self.facts, cpu, (cursor, key)))
+        each!(&self.table, storage => storage.walk(&self.attributes, cpu, (cursor, key)))
     }
 
     /// Whether programs may set and delete elements of a map of this type.
@@ -458,14 +466,14 @@ impl Map {
     pub(crate) fn is_plain(&self) -> bool {
         // Hashes and arrays, each also per CPU; LRU hashes, also per CPU; prefix tries.
         const PLAIN: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11;
-        PLAIN >> self.facts.kind.0 & 1 != 0
+        PLAIN >> self.attributes.kind.0 & 1 != 0
     }
 
     /// Copies the key of the element whose value contains `address` and returns the address of that
     /// value. `None` for types whose values have no addresses.
     pub(crate) fn key_at(&self, address: u64, key: &mut [u8]) -> Option<u64> {
         let (_, layout) = each!(&self.table, storage => storage.values())?;
-        let known = each!(&self.table, storage => storage.key_at(&self.facts, address, key));
+        let known = each!(&self.table, storage => storage.key_at(&self.attributes, address, key));
         known.then(|| address & !((1 << layout.shift) - 1))
     }
 
@@ -473,43 +481,44 @@ impl Map {
     pub(crate) fn is_walkable(&self) -> bool {
         let kinds = [MapKind::ARRAY, MapKind::HASH, MapKind::LRU_HASH];
         let per_cpu = [MapKind::PERCPU_ARRAY, MapKind::PERCPU_HASH, MapKind::LRU_PERCPU_HASH];
-        kinds.contains(&self.facts.kind) || per_cpu.contains(&self.facts.kind)
+        kinds.contains(&self.attributes.kind) || per_cpu.contains(&self.attributes.kind)
     }
 
     pub(crate) fn update(&self, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
-        each!(&self.table, storage => storage.update(&self.facts, cpu, at))
+        each!(&self.table, storage => storage.update(&self.attributes, cpu, at))
     }
 
     pub(crate) fn delete(&self, key: &[u8]) -> Result<(), Errno> {
-        each!(&self.table, storage => storage.delete(&self.facts, key))
+        each!(&self.table, storage => storage.delete(&self.attributes, key))
     }
 
     /// Target of an entry of a redirect map.
     pub(crate) fn target(&self, key: u32) -> Option<Target> {
-        each!(&self.table, storage => storage.target(&self.facts, key))
+        each!(&self.table, storage => storage.target(&self.attributes, key))
     }
 
     /// The first entry of a redirect map at place `from` or later, and its place.
     pub(crate) fn target_from(&self, from: u32) -> Option<(u32, Target)> {
-        each!(&self.table, storage => storage.target_from(&self.facts, from))
+        each!(&self.table, storage => storage.target_from(&self.attributes, from))
     }
 
     pub(crate) fn push(&self, value: &[u8], flags: u64) -> Result<(), Errno> {
-        each!(&self.table, storage => storage.push(&self.facts, value, flags))
+        each!(&self.table, storage => storage.push(&self.attributes, value, flags))
     }
 
     pub(crate) fn pop(&self, into: &mut [u8]) -> Result<(), Errno> {
-        each!(&self.table, storage => storage.pop(&self.facts, into))
+        each!(&self.table, storage => storage.pop(&self.attributes, into))
     }
 
     pub(crate) fn peek(&self, into: &mut [u8]) -> Result<(), Errno> {
-        each!(&self.table, storage => storage.peek(&self.facts, into))
+        each!(&self.table, storage => storage.peek(&self.attributes, into))
     }
 
     /// The memory region of this map's values.
     pub(crate) fn values(&self) -> Option<(Arc<Slab>, Layout)> {
         let (slab, layout) = each!(&self.table, storage => storage.values())?;
-        let (readable, writable) = (self.facts.program_reads(), self.facts.program_writes());
+        let (readable, writable) =
+            (self.attributes.program_reads(), self.attributes.program_writes());
         let writable = layout.writable && writable;
         Some((Arc::clone(slab), Layout { readable, writable, ..layout }))
     }

@@ -35,10 +35,10 @@ struct Lost {
 }
 
 impl PerfEvents {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
         let allowed = flag::NUMA_NODE | flag::RDONLY | flag::WRONLY | flag::PRESERVE_ELEMS;
-        facts.check_shape(4, &[4], allowed)?;
-        let count = facts.max_entries.min(facts.cpus);
+        attributes.check_shape(4, &[4], allowed)?;
+        let count = attributes.max_entries.min(attributes.cpus);
         Ok(Self { buffers: (0..count).map(|_| Mutex::new(None)).collect() })
     }
 
@@ -121,9 +121,9 @@ impl Storage for PerfEvents {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, facts: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, attributes: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         let index = index_of(key);
-        if index >= facts.max_entries {
+        if index >= attributes.max_entries {
             return Err(Errno::E2BIG);
         }
         let buffer = self.buffers.get(index as usize).ok_or(Errno::ENOENT)?;
@@ -134,19 +134,19 @@ impl Storage for PerfEvents {
         Err(Errno::ENOTSUPP)
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let index = index_of(at.key);
         if at.flags != flag::ANY {
             return Err(Errno::EINVAL);
         }
-        if index >= facts.max_entries {
+        if index >= attributes.max_entries {
             return Err(Errno::E2BIG);
         }
         self.open(index, EVENT_BYTES)
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        next_index(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(attributes, key)
     }
 
     fn perf_events(&self) -> Option<&PerfEvents> {

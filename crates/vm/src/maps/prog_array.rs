@@ -14,10 +14,10 @@ pub(crate) struct ProgArray {
 }
 
 impl ProgArray {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
         let allowed = flag::NUMA_NODE | flag::RDONLY | flag::WRONLY;
-        facts.check_shape(4, &[4], allowed)?;
-        Ok(Self { slots: Slots::new(facts.max_entries)?, owner: Owner::default() })
+        attributes.check_shape(4, &[4], allowed)?;
+        Ok(Self { slots: Slots::new(attributes.max_entries)?, owner: Owner::default() })
     }
 }
 
@@ -45,15 +45,15 @@ impl Storage for ProgArray {
         }
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let (index, id) = (index_of(at.key), index_of(at.value));
         if at.flags != flag::ANY {
             return Err(Errno::EINVAL);
         }
-        if index >= facts.max_entries {
+        if index >= attributes.max_entries {
             return Err(Errno::E2BIG);
         }
-        let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
+        let home = attributes.home.upgrade().ok_or(Errno::EBADF)?;
         let kind = home.program(id).ok_or(Errno::EBADF)?;
         if !self.owner.admits_same(kind) {
             return Err(Errno::EINVAL);
@@ -62,8 +62,8 @@ impl Storage for ProgArray {
         Ok(())
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        next_index(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(attributes, key)
     }
 
     fn admit(&self, kind: ProgramKind) -> bool {

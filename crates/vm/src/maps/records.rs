@@ -50,7 +50,7 @@ impl Map {
     pub fn open_events(&self, bytes: Option<usize>) -> Result<(), Errno> {
         let events = self.perf_events();
         let events = events.ok_or(Errno::EOPNOTSUPP)?;
-        let cpus = self.facts().cpus.min(self.facts().max_entries);
+        let cpus = self.attributes().cpus.min(self.attributes().max_entries);
         (0..cpus).try_for_each(|cpu| events.open(cpu, bytes.unwrap_or(EVENT_BYTES)))
     }
 
@@ -67,16 +67,16 @@ impl Map {
     /// # Errors
     /// `EINVAL` for a length other than that of the map's values, `EOPNOTSUPP` for other types.
     pub fn holds(&self, value: &[u8]) -> Result<bool, Errno> {
-        if self.facts().kind != MapKind::BLOOM_FILTER {
+        if self.attributes().kind != MapKind::BLOOM_FILTER {
             return Err(Errno::EOPNOTSUPP);
         }
-        if value.len() != self.facts().value_size as usize {
+        if value.len() != self.attributes().value_size as usize {
             return Err(Errno::EINVAL);
         }
         Ok(self.peek(&mut value.to_vec()).is_ok())
     }
 
     fn ring_of(&self, kind: MapKind) -> Result<&Ring, Errno> {
-        self.ring().filter(|_| self.facts().kind == kind).ok_or(Errno::EOPNOTSUPP)
+        self.ring().filter(|_| self.attributes().kind == kind).ok_or(Errno::EOPNOTSUPP)
     }
 }

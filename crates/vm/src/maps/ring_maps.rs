@@ -11,8 +11,8 @@ use crate::errno::Errno;
 pub(crate) struct RingMap(pub Ring);
 
 impl RingMap {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        Ring::create(facts).map(Self)
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        Ring::create(attributes).map(Self)
     }
 }
 

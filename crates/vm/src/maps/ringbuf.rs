@@ -51,17 +51,17 @@ pub(crate) struct Place {
 }
 
 impl Ring {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        let size = u64::from(facts.max_entries);
-        let shape = facts.key_size == 0 && facts.value_size == 0;
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        let size = u64::from(attributes.max_entries);
+        let shape = attributes.key_size == 0 && attributes.value_size == 0;
         let pages = size.is_power_of_two() && size.is_multiple_of(PAGE);
-        if facts.flags & !flag::NUMA_NODE != 0 || !shape || !pages {
+        if attributes.flags & !flag::NUMA_NODE != 0 || !shape || !pages {
             return Err(Errno::EINVAL);
         }
         Ok(Self {
             slab: Arc::new(Slab::new(2 * size)?),
             size,
-            spare: u64::from(facts.kind == MapKind::RINGBUF),
+            spare: u64::from(attributes.kind == MapKind::RINGBUF),
             producer: AtomicU64::new(0),
             consumer: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -248,8 +248,9 @@ mod tests {
 
     fn ring(size: u32) -> Ring {
         let kind = MapKind::RINGBUF;
-        let facts = MapAttributes { kind, max_entries: size, ..super::super::fixture::facts() };
-        Ring::create(&facts).unwrap()
+        let attributes =
+            MapAttributes { kind, max_entries: size, ..super::super::fixture::attributes() };
+        Ring::create(&attributes).unwrap()
     }
 
     fn drained(ring: &Ring) -> Vec<Vec<u8>> {

@@ -28,7 +28,7 @@ impl Map {
         self.check_readable()?;
         let mut scan = Scan { proceed, each };
         match self.table() {
-            Table::Array(array) => array.scan(self.facts(), &mut scan),
+            Table::Array(array) => array.scan(self.attributes(), &mut scan),
             _ => self.scan_keys(&mut scan),
         }
     }
@@ -37,17 +37,17 @@ impl Map {
     /// may be passed twice.
     fn scan_keys(&self, scan: &mut Scan<'_>) -> Result<bool, Errno> {
         let mut last: Option<Vec<u8>> = None;
-        for count in 0..self.facts().max_entries {
+        for count in 0..self.attributes().max_entries {
             if count % ROUND == 0 && !(scan.proceed)() {
                 return Ok(false);
             }
             let storage = self.table();
-            let next = each!(storage, map => map.next_key(self.facts(), last.as_deref()));
+            let next = each!(storage, map => map.next_key(self.attributes(), last.as_deref()));
             let key = match next {
                 Err(Errno::ENOENT) => break,
                 key => key?,
             };
-            match each!(storage, map => map.read(self.facts(), &key)) {
+            match each!(storage, map => map.read(self.attributes(), &key)) {
                 Ok(value) => (scan.each)(&key, &value),
                 Err(Errno::ENOENT) => {}
                 Err(errno) => return Err(errno),

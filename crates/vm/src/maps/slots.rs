@@ -33,10 +33,10 @@ impl Slots {
     }
 
     /// The value of a key, the first bytes of its word, as user space reads it.
-    pub fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    pub fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         match self.load(index_of(key)) {
             0 => Err(Errno::ENOENT),
-            word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
+            word => Ok(word.to_ne_bytes()[..attributes.value_size as usize].to_vec()),
         }
     }
 
@@ -62,23 +62,23 @@ pub(super) fn index_of(key: &[u8]) -> u32 {
 }
 
 /// The index of an update of an array of targets: all indexes exist.
-pub(super) fn index_to_write(facts: &MapAttributes, at: &Entry<'_>) -> Result<u32, Errno> {
+pub(super) fn index_to_write(attributes: &MapAttributes, at: &Entry<'_>) -> Result<u32, Errno> {
     let index = index_of(at.key);
     match at.flags {
         flags if flags > flag::EXIST => Err(Errno::EINVAL),
-        _ if index >= facts.max_entries => Err(Errno::E2BIG),
+        _ if index >= attributes.max_entries => Err(Errno::E2BIG),
         flag::NOEXIST => Err(Errno::EEXIST),
         _ => Ok(index),
     }
 }
 
 /// The index after `key`, as the kernel's arrays count: an absent or unknown one starts at 0.
-pub(super) fn next_index(facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+pub(super) fn next_index(attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
     let next = match key.map(index_of) {
-        Some(index) if index < facts.max_entries => index + 1,
+        Some(index) if index < attributes.max_entries => index + 1,
         _ => 0,
     };
-    if next < facts.max_entries { Ok(next.to_ne_bytes().to_vec()) } else { Err(Errno::ENOENT) }
+    if next < attributes.max_entries { Ok(next.to_ne_bytes().to_vec()) } else { Err(Errno::ENOENT) }
 }
 
 /// Combines two halves into a word; the low one is first in memory.

@@ -28,9 +28,9 @@ impl Map {
         self.check_key(key)?;
         self.check_lock(flags & !flag::LOCK == 0, flags, Self::check_readable)?;
         if flags & flag::LOCK != 0 {
-            return each!(self.table(), storage => storage.read_locked(self.facts(), key));
+            return each!(self.table(), storage => storage.read_locked(self.attributes(), key));
         }
-        each!(self.table(), storage => storage.read(self.facts(), key))
+        each!(self.table(), storage => storage.read(self.attributes(), key))
     }
 
     /// `BPF_MAP_UPDATE_ELEM`: sets a value; `flags` are those of `bpf(2)`.
@@ -40,7 +40,8 @@ impl Map {
         if value.len() != spec::Map::value_size(self) {
             return Err(Errno::EINVAL);
         }
-        each!(self.table(), storage => storage.write(self.facts(), Entry { key, value, flags }))
+        let entry = Entry { key, value, flags };
+        each!(self.table(), storage => storage.write(self.attributes(), entry))
     }
 
     /// `BPF_MAP_LOOKUP_AND_DELETE_ELEM`: reads and removes in one step.
@@ -48,7 +49,7 @@ impl Map {
         self.check_key(key)?;
         let both = |map: &Self| map.check_readable().and_then(|()| map.check_writable());
         self.check_lock(flags & !flag::LOCK == 0, flags, both)?;
-        each!(self.table(), storage => storage.take(self.facts(), key, flags))
+        each!(self.table(), storage => storage.take(self.attributes(), key, flags))
     }
 
     /// `BPF_MAP_DELETE_ELEM`: deletes an element.
@@ -64,11 +65,11 @@ impl Map {
         if let Some(key) = key {
             self.check_key(key)?;
         }
-        each!(self.table(), storage => storage.next_key(self.facts(), key))
+        each!(self.table(), storage => storage.next_key(self.attributes(), key))
     }
 
     fn check_key(&self, key: &[u8]) -> Result<(), Errno> {
-        if key.len() == self.facts().key_size as usize { Ok(()) } else { Err(Errno::EINVAL) }
+        if key.len() == self.attributes().key_size as usize { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
     /// Checks in the kernel's order: unknown flags, permission, existence of a lock.
@@ -82,21 +83,21 @@ impl Map {
             return Err(Errno::EINVAL);
         }
         right(self)?;
-        let lockless = self.facts().fields.spin_lock().is_none();
+        let lockless = self.attributes().fields.spin_lock().is_none();
         if flags & flag::LOCK != 0 && lockless { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
     pub(super) fn check_readable(&self) -> Result<(), Errno> {
-        if self.facts().flags & flag::WRONLY != 0 { Err(Errno::EPERM) } else { Ok(()) }
+        if self.attributes().flags & flag::WRONLY != 0 { Err(Errno::EPERM) } else { Ok(()) }
     }
 
     fn check_writable(&self) -> Result<(), Errno> {
-        let refused = self.is_frozen() || self.facts().flags & flag::RDONLY != 0;
+        let refused = self.is_frozen() || self.attributes().flags & flag::RDONLY != 0;
         if refused { Err(Errno::EPERM) } else { Ok(()) }
     }
 
     fn error(&self, operation: &'static str) -> impl Fn(Errno) -> MapError {
-        move |errno| MapError { map: self.facts().name.clone(), operation, errno }
+        move |errno| MapError { map: self.attributes().name.clone(), operation, errno }
     }
 }
 
@@ -104,11 +105,11 @@ impl spec::Map for Map {
     type Error = MapError;
 
     fn key_size(&self) -> usize {
-        self.facts().key_size as usize
+        self.attributes().key_size as usize
     }
 
     fn value_size(&self) -> usize {
-        self.facts().user_value_size()
+        self.attributes().user_value_size()
     }
 
     fn lookup(&self, key: &[u8]) -> Result<Option<Vec<u8>>, MapError> {
@@ -139,7 +140,7 @@ impl spec::Map for Map {
     /// At most about `max_entries` keys: if other threads change the map meanwhile, keys may occur
     /// twice.
     fn keys(&self) -> Result<Vec<Vec<u8>>, MapError> {
-        let most = self.facts().max_entries as usize;
+        let most = self.attributes().max_entries as usize;
         let mut keys: Vec<Vec<u8>> = Vec::new();
         while keys.len() < most {
             match self.next_key(keys.last().map(Vec::as_slice)) {

@@ -22,23 +22,23 @@ pub(crate) struct Values {
 
 impl Values {
     /// Values of `each` elements in a slab of their own.
-    pub fn create(facts: &MapAttributes, each: u64) -> Result<Self, Errno> {
-        let copies = facts.copies();
-        let bytes = (each * u64::from(copies)).checked_mul(facts.stride());
+    pub fn create(attributes: &MapAttributes, each: u64) -> Result<Self, Errno> {
+        let copies = attributes.copies();
+        let bytes = (each * u64::from(copies)).checked_mul(attributes.stride());
         let slab = Arc::new(Slab::new(bytes.ok_or(Errno::ENOMEM)?)?);
-        Self::inside(facts, slab, each, (0, facts.stride()))
+        Self::inside(attributes, slab, each, (0, attributes.stride()))
     }
 
     /// Values in a slab that holds other data: the first at `start`, `stride` apart.
     pub fn inside(
-        facts: &MapAttributes,
+        attributes: &MapAttributes,
         slab: Arc<Slab>,
         each: u64,
         (start, stride): (u64, u64),
     ) -> Result<Self, Errno> {
-        let copies = facts.copies();
+        let copies = attributes.copies();
         let elements = each * u64::from(copies);
-        let layout = Layout::elements(elements, facts.value_size.into(), stride);
+        let layout = Layout::elements(elements, attributes.value_size.into(), stride);
         let layout = Layout { start, ..layout };
         if !layout.is_addressable() {
             return Err(Errno::ENOMEM);
@@ -48,67 +48,67 @@ impl Values {
 
     /// The address of `cpu`'s value of an element.
     #[inline]
-    pub fn address(&self, facts: &MapAttributes, element: u64, cpu: u32) -> u64 {
-        facts.address(&self.layout, self.own(element, cpu))
+    pub fn address(&self, attributes: &MapAttributes, element: u64, cpu: u32) -> u64 {
+        attributes.address(&self.layout, self.own(element, cpu))
     }
 
     /// Sets `cpu`'s value.
-    pub fn set(&self, facts: &MapAttributes, element: u64, cpu: u32, value: &[u8]) {
+    pub fn set(&self, attributes: &MapAttributes, element: u64, cpu: u32, value: &[u8]) {
         let place = self.place(self.own(element, cpu));
-        if facts.fields.is_empty() {
+        if attributes.fields.is_empty() {
             self.slab.write(place, value);
             return;
         }
-        for part in facts.fields.plain(facts.value_size as usize) {
+        for part in attributes.fields.plain(attributes.value_size as usize) {
             self.slab.write(place + part.start, &value[part]);
         }
     }
 
     /// Sets the values of all processors, each padded to a multiple of eight.
-    pub fn set_all(&self, facts: &MapAttributes, element: u64, value: &[u8]) {
+    pub fn set_all(&self, attributes: &MapAttributes, element: u64, value: &[u8]) {
         if self.copies == 1 {
-            return self.set(facts, element, 0, value);
+            return self.set(attributes, element, 0, value);
         }
-        for (cpu, value) in (0..).zip(value.chunks_exact(facts.stride() as usize)) {
-            self.set(facts, element, cpu, value);
+        for (cpu, value) in (0..).zip(value.chunks_exact(attributes.stride() as usize)) {
+            self.set(attributes, element, cpu, value);
         }
     }
 
     /// Sets `cpu`'s value and those of the others to zero.
-    pub fn set_first(&self, facts: &MapAttributes, element: u64, cpu: u32, value: &[u8]) {
+    pub fn set_first(&self, attributes: &MapAttributes, element: u64, cpu: u32, value: &[u8]) {
         for other in (0..self.copies).filter(|other| *other != cpu && self.copies > 1) {
-            self.slab.zero(self.place(self.own(element, other)), facts.stride() as usize);
+            self.slab.zero(self.place(self.own(element, other)), attributes.stride() as usize);
         }
-        self.set(facts, element, cpu, value);
+        self.set(attributes, element, cpu, value);
     }
 
     /// Sets the value under its own spin lock.
     pub fn set_locked(
         &self,
-        facts: &MapAttributes,
+        attributes: &MapAttributes,
         element: u64,
         value: &[u8],
     ) -> Result<(), Errno> {
-        let lock = facts.fields.spin_lock().ok_or(Errno::EINVAL)?;
+        let lock = attributes.fields.spin_lock().ok_or(Errno::EINVAL)?;
         let place = self.place(self.own(element, 0));
         let _held = SpinLock::take(self.slab.half(place + lock))?;
-        self.set(facts, element, 0, value);
+        self.set(attributes, element, 0, value);
         Ok(())
     }
 
     /// Initializes the special fields of a new element.
-    pub fn init_fields(&self, facts: &MapAttributes, element: u64) {
-        for cpu in self.processors(facts, None) {
-            facts.fields.init(&self.slab, self.place(self.own(element, cpu)));
+    pub fn init_fields(&self, attributes: &MapAttributes, element: u64) {
+        for cpu in self.processors(attributes, None) {
+            attributes.fields.init(&self.slab, self.place(self.own(element, cpu)));
         }
     }
 
     /// Leaves what the special fields own to the directory, in one processor's value or in all.
-    pub fn free_fields(&self, facts: &MapAttributes, element: u64, cpu: Option<u32>) {
-        for cpu in self.processors(facts, cpu) {
+    pub fn free_fields(&self, attributes: &MapAttributes, element: u64, cpu: Option<u32>) {
+        for cpu in self.processors(attributes, cpu) {
             let place = self.place(self.own(element, cpu));
-            facts.fields.free(&self.slab, place, |orphan| {
-                if let Some(home) = facts.home.upgrade() {
+            attributes.fields.free(&self.slab, place, |orphan| {
+                if let Some(home) = attributes.home.upgrade() {
                     home.leave(orphan);
                 }
             });
@@ -117,16 +117,21 @@ impl Values {
 
     /// User side: the value; of all processors if it is per CPU. With `BPF_F_LOCK` it is read under
     /// the value's spin lock.
-    pub fn read(&self, facts: &MapAttributes, element: u64, flags: u64) -> Result<Vec<u8>, Errno> {
-        let mut value = vec![0; facts.user_value_size()];
+    pub fn read(
+        &self,
+        attributes: &MapAttributes,
+        element: u64,
+        flags: u64,
+    ) -> Result<Vec<u8>, Errno> {
+        let mut value = vec![0; attributes.user_value_size()];
         let step = value.len() / self.copies as usize;
         let place = self.place(self.own(element, 0));
-        let lock = facts.fields.spin_lock().filter(|_| flags & flag::LOCK != 0);
+        let lock = attributes.fields.spin_lock().filter(|_| flags & flag::LOCK != 0);
         let word = lock.map(|lock| self.slab.half(place + lock));
         let held = word.map(SpinLock::take).transpose()?;
         for (cpu, chunk) in (0..).zip(value.chunks_exact_mut(step)) {
             self.slab.read(self.place(self.own(element, cpu)), chunk);
-            facts.fields.blank(chunk);
+            attributes.fields.blank(chunk);
         }
         drop(held);
         Ok(value)
@@ -162,9 +167,9 @@ impl Values {
     }
 
     /// The processors whose special fields to visit.
-    fn processors(&self, facts: &MapAttributes, cpu: Option<u32>) -> std::ops::Range<u32> {
+    fn processors(&self, attributes: &MapAttributes, cpu: Option<u32>) -> std::ops::Range<u32> {
         match cpu {
-            _ if facts.fields.is_empty() => 0..0,
+            _ if attributes.fields.is_empty() => 0..0,
             Some(cpu) if self.copies > 1 => cpu..cpu + 1,
             _ => 0..self.copies,
         }

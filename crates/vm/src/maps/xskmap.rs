@@ -26,9 +26,9 @@ pub(crate) struct Xskmap {
 }
 
 impl Xskmap {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        facts.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
-        let count = facts.max_entries;
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        attributes.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
+        let count = attributes.max_entries;
         let slab = Arc::new(Slab::new(u64::from(count) * STRIDE as u64)?);
         let layout = Layout::elements(count.into(), 4, STRIDE as u64);
         let layout = Layout { writable: false, ..layout };
@@ -45,11 +45,11 @@ impl Xskmap {
 }
 
 impl Storage for Xskmap {
-    fn lookup(&self, facts: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, attributes: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         let index = index_of(key);
         match self.load(index) {
             0 => 0,
-            _ => facts.address(&self.layout, index.into()),
+            _ => attributes.address(&self.layout, index.into()),
         }
     }
 
@@ -87,8 +87,8 @@ impl Storage for Xskmap {
         Ok(())
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        next_index(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(attributes, key)
     }
 
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
@@ -96,8 +96,8 @@ impl Storage for Xskmap {
     }
 
     #[inline]
-    fn target(&self, facts: &MapAttributes, key: u32) -> Option<Target> {
-        (self.load(key) != 0).then_some(Target::Xsk { map: facts.number, key })
+    fn target(&self, attributes: &MapAttributes, key: u32) -> Option<Target> {
+        (self.load(key) != 0).then_some(Target::Xsk { map: attributes.number, key })
     }
 }
 

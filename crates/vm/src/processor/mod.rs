@@ -105,9 +105,9 @@ impl Processor {
         let maps = shared.maps();
         for map in &maps[self.maps.len()..] {
             if let Some((slab, layout)) = map.values() {
-                self.memory.install(RegionId::values_of(map.facts().number), slab, layout);
+                self.memory.install(RegionId::values_of(map.attributes().number), slab, layout);
             }
-            let room = map.facts().key_size as usize + map.facts().value_size as usize;
+            let room = map.attributes().key_size as usize + map.attributes().value_size as usize;
             if room > self.scratch.len() {
                 // The allocation is zeroed lazily: its pages take memory only when used.
                 self.scratch = vec![0; room];

@@ -72,7 +72,7 @@ impl Taint {
     /// changes the map makes the whole map uncertain.
     fn key(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
-        let size = self.maps[number].facts().key_size as usize;
+        let size = self.maps[number].attributes().key_size as usize;
         let key = self.shadow.read(call.args[1], size).as_data();
         let is_lookup = call.name.starts_with("bpf_map_lookup");
         self.doubt(number, if is_lookup { Label::NONE } else { key });
@@ -82,7 +82,7 @@ impl Taint {
 
     fn is_array(&self, number: usize) -> bool {
         use spec::MapKind;
-        let kind = self.maps[number].facts().kind;
+        let kind = self.maps[number].attributes().kind;
         kind == MapKind::ARRAY || kind == MapKind::PERCPU_ARRAY
     }
 
@@ -90,16 +90,16 @@ impl Taint {
         let result = self.key(call);
         let Some(number) = self.map_at(call.args[0]) else { return result };
         let map = Arc::clone(&self.maps[number]);
-        let facts = map.facts();
-        let (from, len) = (call.args[2], facts.value_size as usize);
+        let attributes = map.attributes();
+        let (from, len) = (call.args[2], attributes.value_size as usize);
         if !is_followed(&map) {
             let value = self.shadow.read(from, len).as_data();
             self.doubt(number, value | self.control);
             return result;
         }
-        let key = step.read(call.args[1], facts.key_size as usize);
+        let key = step.read(call.args[1], attributes.key_size as usize);
         if let Some(key) = key.filter(|_| call.result == 0) {
-            let cpu = if facts.copies() > 1 { self.cpu } else { 0 };
+            let cpu = if attributes.copies() > 1 { self.cpu } else { 0 };
             let to = map.lookup(cpu, &key);
             if to != 0 {
                 self.shadow.copy((from, to), len, self.control);
@@ -110,7 +110,7 @@ impl Taint {
 
     fn queue(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
-        let len = self.maps[number].facts().value_size as usize;
+        let len = self.maps[number].attributes().value_size as usize;
         if call.name == "bpf_map_push_elem" {
             let value = self.shadow.read(call.args[1], len).as_data();
             self.doubt(number, value);

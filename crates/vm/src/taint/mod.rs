@@ -129,18 +129,18 @@ impl Taint {
         let Some(map) = self.maps.get(number).filter(|map| is_followed(map)) else {
             return Vec::new();
         };
-        let facts = map.facts();
-        if key.len() != facts.key_size as usize {
+        let attributes = map.attributes();
+        if key.len() != attributes.key_size as usize {
             return Vec::new();
         }
         let mut labels = Vec::new();
-        for cpu in 0..facts.copies() {
+        for cpu in 0..attributes.copies() {
             let address = map.lookup(cpu, key);
             let from = labels.len();
-            let bytes = (0..u64::from(facts.value_size)).map(|at| address.wrapping_add(at));
+            let bytes = (0..u64::from(attributes.value_size)).map(|at| address.wrapping_add(at));
             labels.extend(bytes.map(|address| self.shadow.byte(address).as_data()));
-            if facts.kind.is_per_cpu() {
-                labels.resize(from + facts.stride() as usize, Label::NONE);
+            if attributes.kind.is_per_cpu() {
+                labels.resize(from + attributes.stride() as usize, Label::NONE);
             }
         }
         if labels.iter().all(|label| label.is_empty()) { Vec::new() } else { labels }
@@ -283,7 +283,7 @@ impl Hook for Taint {
 fn is_followed(map: &Map) -> bool {
     use spec::MapKind as Kind;
     let kinds = [Kind::ARRAY, Kind::PERCPU_ARRAY, Kind::HASH, Kind::PERCPU_HASH, Kind::LPM_TRIE];
-    kinds.contains(&map.facts().kind)
+    kinds.contains(&map.attributes().kind)
 }
 
 fn is_address(step: &Step<'_>, value: u64) -> bool {

@@ -1,18 +1,18 @@
-//! Any bytes as what a program and a kernel do with each other: nothing panics, no two frames are
-//! of one chunk, every frame is somewhere, and all of them come home.
+//! Campaigns: any bytes determine the actions of a program and a kernel. Nothing may panic, no two
+//! frames may belong to one chunk, and all frames must be returned in the end.
 //!
-//! The first byte tells whether the kernel is hostile. One that is not has its packets checked
-//! byte by byte; what a hostile one writes into frames is its own affair, so it writes nothing.
+//! The first byte decides whether the kernel is hostile. If it is not, its packets are checked byte
+//! by byte. The bytes that a hostile kernel writes into frames do not matter, so it writes none.
 
 use super::{Answer, Kernel, World};
 use crate::ring::Descriptor;
 use crate::sync::Ordering;
 use crate::{Frame, Rx, Tx, Umem};
 
-/// Runs to the end of the bytes.
+/// Runs a campaign until its bytes are used up.
 ///
 /// # Panics
-/// When something does not hold.
+/// If an invariant does not hold.
 pub fn campaign(bytes: &[u8]) {
     let mut bytes = Script { bytes };
     let world = bytes.world();
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// What must hold at all times.
+    /// Checks the invariants.
     fn check(&self) {
         let mut chunks: Vec<u32> =
             self.held.iter().flat_map(|frame| frame.parts().map(|(chunk, _, _)| chunk)).collect();
@@ -143,7 +143,7 @@ impl Run {
                 }
             }
         }
-        // Every byte that it shows can be written.
+        // All bytes of the frame can be written.
         frame.fragments_mut().for_each(|part| part.fill(SENT));
         self.held.push(frame);
     }
@@ -245,7 +245,7 @@ fn is_right(frame: &Frame) -> bool {
     frame.fragments().flatten().all(|byte| *byte == ARRIVED)
 }
 
-/// Numbers from bytes; zeroes when there are no more.
+/// Numbers from bytes; zeros after their end.
 struct Script<'a> {
     bytes: &'a [u8],
 }
@@ -283,7 +283,7 @@ impl Script<'_> {
         world
     }
 
-    /// Often of a chunk of the memory, else any.
+    /// An address, often in a chunk of the umem.
     fn address(&mut self, umem: &Umem) -> u64 {
         let geometry = umem.handle().geometry();
         let chunk = u64::from(self.byte()) % u64::from(geometry.frames + 1);

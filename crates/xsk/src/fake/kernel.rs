@@ -1,8 +1,8 @@
 //! The kernel's side of the rings of one queue, as a value.
 //!
-//! Rule: asked to receive or to transmit, it does what Linux does: it checks each address and
-//! descriptor as Linux checks it, and keeps the frame of what it refuses. Everything else that a
-//! test makes it do is a fault.
+//! Rule: when it receives or transmits, it does what Linux does: it checks each address and
+//! descriptor in the same way, and keeps the frame of one that it refuses. Its other actions are
+//! faults that a test causes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,17 +11,17 @@ use sys::net::xsk::{DESCRIPTOR_CONTINUES, Kick, UNALIGNED_OFFSET_SHIFT};
 use crate::ring::{Consumer, Descriptor, Producer, Watch};
 use crate::umem::Heap;
 
-/// What the kernel answers when it is called.
+/// The result of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Transmits at most so many packets; "later" when some are left.
+    /// Transmits at most this number of packets; "later" if some remain.
     Transmit(u32),
-    /// "Later", and does nothing.
+    /// Returns "later" without doing anything.
     Later,
     Fail(i32),
 }
 
-/// How the memory is cut: what was registered.
+/// The layout of the registered memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registered {
     pub frame_size: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Kernel {
     state: Arc<Mutex<State>>,
 }
 
-/// What a socket has of it; closes the kernel's socket when it is dropped.
+/// A socket's connection to the kernel; closes the kernel's socket when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Line {
     kernel: Kernel,
@@ -54,9 +54,9 @@ pub(crate) struct State {
     pub heap: Arc<Heap>,
     pub registered: Registered,
     pub answer: Answer,
-    /// It was called so many times.
+    /// Number of system calls.
     pub calls: u32,
-    /// Packets that were transmitted, if they are to be kept.
+    /// Transmitted packets, if they are to be kept.
     pub wire: Option<Vec<Vec<u8>>>,
     pub transmitted: u64,
     /// Addresses and descriptors that Linux would refuse, and whose frames it would keep.
@@ -113,7 +113,8 @@ impl Drop for Line {
 }
 
 impl State {
-    /// A packet arrives, in as many parts as given. `false` when there is no frame or no room.
+    /// A packet with these parts arrives. `false` if there are not enough frames, or the rx ring is
+    /// full.
     pub fn receive(&mut self, parts: &[&[u8]]) -> bool {
         let count = parts.len() as u32;
         if self.rx.free(count) < count || self.fill.available(count) < count {
@@ -121,7 +122,7 @@ impl State {
         }
         for (at, bytes) in parts.iter().enumerate() {
             let goes_on = at + 1 < parts.len();
-            let address = self.fill.take().expect("as many as asked for");
+            let address = self.fill.take().expect("the ring has this number of frames");
             let options = if goes_on { DESCRIPTOR_CONTINUES } else { 0 };
             let offset = self.registered.headroom + KERNEL_HEADROOM;
             if address >= self.registered.len() {
@@ -140,7 +141,7 @@ impl State {
         true
     }
 
-    /// As [`State::receive`], with parts of which no byte is written.
+    /// As [`State::receive`], for parts whose bytes are not written.
     pub fn receive_nothing(&mut self, parts: u32) -> bool {
         if self.rx.free(parts) < parts || self.fill.available(parts) < parts {
             return false;
@@ -155,7 +156,7 @@ impl State {
         true
     }
 
-    /// Takes at most `most` packets from the tx ring; tells how many.
+    /// Takes at most `most` packets from the tx ring; returns their number.
     pub fn transmit(&mut self, most: u32) -> u32 {
         let (mut packets, mut is_first) = (0, true);
         while packets < most && self.tx.available(1) > 0 && self.completion.free(1) > 0 {
@@ -176,7 +177,7 @@ impl State {
         packets
     }
 
-    /// A frame that the kernel has for packets.
+    /// A free frame that the kernel holds for packets.
     #[cfg(test)]
     pub fn empty_frame(&mut self) -> Option<u64> {
         self.fill.available(1);
@@ -188,7 +189,7 @@ impl State {
     fn keep(&mut self, descriptor: Descriptor, is_first: bool) {
         let mut bytes = [0; 4096];
         let bytes = &mut bytes[..descriptor.len as usize];
-        // It reads in any case, so that a checker of memory sees it.
+        // The bytes are read in any case, so that a memory checker sees the access.
         self.heap.read(descriptor.address, bytes);
         let Some(wire) = &mut self.wire else { return };
         match wire.last_mut() {
@@ -203,7 +204,7 @@ impl Registered {
         u64::from(self.frame_size) * u64::from(self.frames)
     }
 
-    /// `xp_aligned_validate_desc` and `xp_unaligned_validate_desc` of net/xdp/xsk_queue.h.
+    /// As `xp_aligned_validate_desc` and `xp_unaligned_validate_desc` of net/xdp/xsk_queue.h.
     fn takes(&self, descriptor: Descriptor) -> bool {
         let (metadata, size) = (u64::from(self.metadata), u64::from(self.frame_size));
         let Some(start) = descriptor.address.checked_sub(metadata) else { return false };

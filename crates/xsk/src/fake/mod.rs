@@ -1,8 +1,8 @@
-//! A kernel that is a value: sockets over rings on the heap, whose other side a test holds, well
-//! behaved or hostile. Only with `cfg(test)` and when fuzzing; nothing here makes a system call,
-//! so that checkers of memory can watch (see CONTRIBUTING.md).
+//! A simulated kernel: sockets whose rings are on the heap, with a test on the other side, which
+//! behaves well or is hostile. Only with `cfg(test)` and when fuzzing. Nothing here makes a system
+//! call, so that memory checkers can be used (see CONTRIBUTING.md).
 //!
-//! What is not here: what a real kernel does, which the tests in namespaces show.
+//! Not here: the behavior of a real kernel, which the tests in namespaces cover.
 
 mod campaign;
 mod kernel;

@@ -1,4 +1,4 @@
-//! Memory, a socket on it, and the kernel that the socket talks to.
+//! A umem, a socket that uses it, and the kernel on the other side of its rings.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::socket::halves::{self, Options, Rings};
 use crate::socket::{Link, SharedQueue, Socket};
 use crate::umem::{Builder, Heap};
 
-/// What a world is made of. Sizes are in slots.
+/// The settings of a world. Sizes are in slots.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub memory: Builder,
     pub rings: u32,
     pub fill: u32,
-    /// Where all indices of the rings start.
+    /// The first value of all indices of the rings.
     pub start: u32,
     pub options: Options,
     pub answer: Answer,
@@ -42,7 +42,7 @@ impl World {
         (umem, socket, kernel)
     }
 
-    /// A socket on memory that is there.
+    /// Opens a socket with an existing umem.
     pub fn open_on(&self, umem: &Umem, heap: &Arc<Heap>) -> (Socket, Kernel) {
         let fill = Pair::new(self.fill, self.start);
         let completion = Pair::new(self.rings, self.start);
@@ -65,7 +65,7 @@ impl World {
         let kernel = Kernel::new(state);
         let mapped = match self.options.is_shareable {
             false => vec![rx.watch, tx.watch, fill.watch, completion.watch],
-            // The others may be mapped by the next socket of the queue.
+            // The next socket of the queue may have mapped the other rings.
             true => vec![rx.watch, tx.watch],
         };
         let link = Link::Fake(kernel.line(mapped));
@@ -74,8 +74,8 @@ impl World {
         (socket, kernel)
     }
 
-    /// A second socket on the queue of `first`, with an rx and a tx ring whose kernel's sides are
-    /// given back.
+    /// Opens a second socket on the queue of `first`; returns the kernel's sides of its rx and tx
+    /// ring.
     pub fn open_beside(&self, queue: &SharedQueue, first: &Kernel) -> (Socket, SecondRings) {
         let (rx, tx) = (Pair::new(self.rings, self.start), Pair::new(self.rings, self.start));
         let link = Link::Fake(first.line(vec![rx.watch, tx.watch]));

@@ -1,5 +1,5 @@
-//! A ring on the heap in place of a mapping, with both of its sides: for tests, so that checkers
-//! of memory and of orderings see every access. Only with `cfg(test)` and when fuzzing.
+//! A ring on the heap with both of its sides, instead of a mapping: for tests in which memory
+//! checkers and loom see every access. Only with `cfg(test)` and when fuzzing.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ pub(crate) struct Pair<T> {
     pub watch: Watch,
 }
 
-/// Tells whether our side is still there.
+/// Observes whether our side still exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch(Weak<dyn Send + Sync>);
 
@@ -42,7 +42,7 @@ impl<T: Copy + Default + Send + 'static> Pair<T> {
 }
 
 impl Watch {
-    /// Whether our side, besides the kernel's, still has the ring.
+    /// Whether our side still has the ring, in addition to the kernel's.
     pub fn is_mapped(&self) -> bool {
         self.0.strong_count() > 1
     }
@@ -60,10 +60,10 @@ fn side<T: Copy + Send + 'static>(heap: &Arc<Heap<T>>) -> Memory<T> {
     }
 }
 
-/// What a misbehaving kernel does to the words.
+/// Changes of the words by a misbehaving kernel.
 impl<T: Copy> Memory<T> {
     pub fn set_flags(&self, flags: u32) {
-        // SAFETY: alive with `_keep`, and an atomic word.
+        // SAFETY: valid because of `_keep`, and an atomic word.
         let word = unsafe { self.flags.as_ref() };
         word.store(flags, crate::sync::Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Models of the rings: every order in which two sides can act, and every value that their memory
+//! Models of the rings: every order in which two sides can act, and every value that the memory
 //! model lets them see. Run by `make loom`.
 
 use ::loom::model::Builder;
@@ -6,8 +6,8 @@ use ::loom::thread;
 
 use super::{Consumer, Pair, Producer};
 
-/// Slots and indices of two sides: whoever reads a slot reads what was put there, each value once
-/// and in order; the checker itself sees when a slot is written while it is read.
+/// Slots and indices of two sides: each value that was written is read exactly once, and in order.
+/// The checker itself detects a slot that is written while it is read.
 #[test]
 fn what_is_published_is_seen_once_and_in_order() {
     for (entries, start) in [(1, u32::MAX), (2, u32::MAX - 1)] {
@@ -36,7 +36,7 @@ fn what_is_published_is_seen_once_and_in_order() {
     }
 }
 
-/// As above, a batch at once with the guards.
+/// As above, for batches with the guards.
 #[test]
 fn batches_are_seen_whole() {
     check(|| {
@@ -86,5 +86,5 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 }
 
 const ROUNDS: usize = 3;
-/// More find nothing more in a ring of two slots, and take minutes.
+/// More preemptions find nothing else in a ring of two slots, and take minutes.
 const PREEMPTIONS: usize = 3;

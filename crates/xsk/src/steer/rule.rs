@@ -9,7 +9,7 @@ use std::str::FromStr;
 use packet::{EtherType, IpProtocol, ParseError, Prefix, mask4, mask6};
 
 use super::ports::Ports;
-use super::redirect::abi::{self, Facts};
+use super::redirect::abi::{self, Fields};
 use super::redirect::{KNOWN_IP, KNOWN_PORTS};
 
 /// A rule, which matches a packet if all its given parts match. As text: `[TO [PROTOCOL [PORTS]]]
@@ -71,7 +71,7 @@ impl Rule {
 
     /// The rule in the format of the program.
     pub fn compiled(&self) -> abi::Rule {
-        let (mut mask, mut value) = (Facts::default(), Facts::default());
+        let (mut mask, mut value) = (Fields::default(), Fields::default());
         if let Some(ethertype) = self.ethertype.or_else(|| self.prefixes().next().map(ethertype_of))
         {
             (mask.ethertype, value.ethertype) = (u16::MAX, ethertype);

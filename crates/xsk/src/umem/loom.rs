@@ -14,7 +14,7 @@ use super::heap::Heap;
 use super::{Frame, Umem};
 use crate::limits::MAGAZINE;
 
-/// A depot, and what only the owner of a chunk may touch.
+/// A depot, and data that only the owner of a chunk may access.
 struct Shared {
     depot: Depot,
     records: Vec<Chunk>,
@@ -22,14 +22,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// With nothing in the depot.
+    /// An empty depot.
     fn of(chunks: u32) -> Arc<Self> {
         let records = (0..chunks).map(|_| Chunk::default()).collect();
         let bytes = (0..chunks).map(|_| UnsafeCell::new(0)).collect();
         Arc::new(Self { depot: Depot::default(), records, bytes })
     }
 
-    /// With magazines of one chunk each.
+    /// A depot with magazines of one chunk each.
     fn full(chunks: u32) -> Arc<Self> {
         let shared = Self::of(chunks);
         (0..chunks).for_each(|chunk| shared.put(&[chunk]));
@@ -49,15 +49,16 @@ impl Shared {
         chunks
     }
 
-    /// The checker fails when two threads do this at once, or without an order between them.
+    /// The checker fails if two threads call this concurrently, or without an ordering between
+    /// them.
     fn touch(&self, chunk: u32) {
-        // SAFETY: the checker looks after it.
+        // SAFETY: the checker detects concurrent accesses.
         self.bytes[chunk as usize].with_mut(|bytes| unsafe { *bytes += 1 });
     }
 }
 
-/// One thread takes what the other one takes, changes and puts back: a top that is the same again
-/// is not taken for unchanged.
+/// One thread takes a chunk that the other one takes, changes and returns: a top with the same
+/// value as before must not be regarded as unchanged (ABA).
 #[test]
 fn a_chunk_is_had_by_one_thread() {
     check(|| {
@@ -100,7 +101,7 @@ fn a_magazine_is_whole_for_whoever_takes_it() {
     });
 }
 
-/// Handles and frames end in any order: the memory ends once, with the last of them.
+/// Handles and frames are dropped in any order: the umem is freed once, with the last of them.
 #[test]
 fn the_last_handle_or_frame_frees_the_memory() {
     check(|| {
@@ -114,7 +115,7 @@ fn the_last_handle_or_frame_frees_the_memory() {
     });
 }
 
-/// What one owner of a frame wrote, the next one sees.
+/// The next owner of a frame sees what the previous one wrote.
 #[test]
 fn bytes_follow_their_frame() {
     check(|| {
@@ -148,5 +149,5 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// The defects that are known here need two.
+/// The known defects need two.
 const PREEMPTIONS: usize = 3;

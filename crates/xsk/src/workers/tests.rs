@@ -24,7 +24,7 @@ fn a_worker_stays_on_its_processor() {
 }
 
 #[test]
-fn one_that_fails_stops_the_others_and_is_told() {
+fn one_that_fails_stops_the_others_and_is_reported() {
     type Fault = fn() -> Error;
     let faults: [(Fault, &str); 2] = [
         (|| ConfigError::NoCpus.into(), "the list of processors is empty: name at least one"),

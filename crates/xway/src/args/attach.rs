@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use control::lockout::Lockout;
 
 use super::object::ObjectArgs;
 use super::value::{assignment, duration};
@@ -32,6 +33,28 @@ pub struct Placement {
     /// Set a global variable before the program is loaded, such as port=53 (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+
+    #[command(flatten)]
+    pub caution: Caution,
+}
+
+/// Protection against changes that lock the operator out.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Caution {
+    /// Undo the change after this time, such as 60s, unless `xway confirm` follows
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub confirm: Option<Duration>,
+
+    /// Make the change even if it ends the SSH session in which this command runs
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Caution {
+    /// Whether the change may end the session.
+    pub fn lockout(&self) -> Lockout {
+        if self.force { Lockout::Allow } else { Lockout::Refuse }
+    }
 }
 
 impl From<ModeArg> for kernel::Mode {
@@ -45,8 +68,9 @@ impl From<ModeArg> for kernel::Mode {
 }
 
 impl From<Placement> for control::Placement {
-    fn from(Placement { mode, replace, set }: Placement) -> Self {
-        Self { mode: mode.into(), replace, set }
+    fn from(Placement { mode, replace, set, caution }: Placement) -> Self {
+        let (confirm, lockout) = (caution.confirm, caution.lockout());
+        Self { mode: mode.into(), replace, set, confirm, lockout, declaration: None }
     }
 }
 
@@ -92,9 +116,14 @@ pub struct StatusArgs {
     /// Network interface; all interfaces without it
     pub iface: Option<String>,
 
-    /// Refresh the output until Ctrl-C
+    /// Refresh the output until Ctrl-C; on a terminal, show tables to sort, filter and scroll
     #[arg(long, short)]
     pub watch: bool,
+
+    /// Measure how long the programs of this host run, in nanoseconds per packet; costs each run
+    /// some tens of nanoseconds, and requires CAP_SYS_ADMIN
+    #[arg(long)]
+    pub run_time: bool,
 
     /// Interval over which rates are measured, such as 500ms or 2s
     #[arg(long, default_value = "1s", value_parser = duration)]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::value::ValueError;
+use super::value::{ValueError, duration};
 
 #[derive(Debug, Subcommand)]
 pub enum BenchAction {
@@ -46,8 +46,8 @@ pub struct BenchRunArgs {
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Seconds that each arm runs per round; the scenario's own value without it
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    /// Time that each arm runs per round, such as 2s; the scenario's own value without it
+    #[arg(long = "time", alias = "seconds", value_name = "TIME", value_parser = seconds)]
     pub seconds: Option<f64>,
 
     /// Directory for raw.json, report.html, the figures and summary.md, which are replaced. Without
@@ -56,12 +56,12 @@ pub struct BenchRunArgs {
     pub out: Option<PathBuf>,
 
     /// Measure on this interface instead of in a lab
-    #[arg(long, value_name = "DEV", requires = "peer")]
+    #[arg(long = "dev", alias = "iface", value_name = "IFACE", requires = "peer")]
     pub iface: Option<String>,
 
     /// Interface that sends to it; or the MAC address of another host's card, for which the
     /// commands to run there are printed
-    #[arg(long, value_name = "DEV|MAC", requires = "iface")]
+    #[arg(long, value_name = "IFACE|MAC", requires = "iface")]
     pub peer: Option<String>,
 }
 
@@ -70,7 +70,11 @@ fn rounds(text: &str) -> Result<usize, ValueError> {
 }
 
 fn seconds(text: &str) -> Result<f64, ValueError> {
-    bounded(text, &bench::SECONDS, " seconds")
+    let seconds = duration(text)?.as_secs_f64();
+    bench::SECONDS
+        .contains(&seconds)
+        .then_some(seconds)
+        .ok_or_else(|| ValueError::range(&bench::SECONDS, " seconds"))
 }
 
 fn bounded<T>(text: &str, bounds: &RangeInclusive<T>, unit: &'static str) -> Result<T, ValueError>

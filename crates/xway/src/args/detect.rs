@@ -6,7 +6,7 @@ use clap::Args;
 use filter::runtime::detect::Threshold;
 
 use super::attach::ModeArg;
-use super::value::{ValueError, duration, scaled, whole_seconds};
+use super::value::{ValueError, duration, packet_rate, whole_seconds};
 
 /// `xway filter detect`.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ pub struct FilterDetectArgs {
     pub iface: String,
 
     /// Observe for this time, or until Ctrl-C
-    #[arg(long = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, alias = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub time: Duration,
 
     /// Threshold of a flood: a packet rate such as 50kpps, or a share of all packets such as 20%
@@ -62,9 +62,8 @@ fn threshold(text: &str) -> Result<Threshold, ValueError> {
     if text.ends_with('%') {
         return part(text).map(Threshold::Share);
     }
-    let lower = text.to_ascii_lowercase();
-    match scaled(lower.strip_suffix("pps").unwrap_or(&lower)) {
-        Some(pps) if pps > 0 => Ok(Threshold::Pps(pps)),
+    match packet_rate(text) {
+        Some(pps) if pps >= 1.0 && pps.fract() == 0.0 => Ok(Threshold::Pps(pps as u64)),
         _ => Err(ValueError::Expected(
             "a rate such as 50kpps, or a share of all packets such as 20%",
         )),
@@ -89,7 +88,7 @@ mod tests {
         assert_eq!(threshold("2Mpps").unwrap(), Threshold::Pps(2_000_000));
         assert_eq!(threshold("700").unwrap(), Threshold::Pps(700));
         assert_eq!(threshold("20%").unwrap(), Threshold::Share(0.2));
-        for text in ["0pps", "0%", "101%", "much", "-5%", "kpps", "5.5kpps", ""] {
+        for text in ["0pps", "0%", "101%", "much", "-5%", "kpps", "0.5pps", ""] {
             assert!(threshold(text).is_err(), "{text}");
         }
     }

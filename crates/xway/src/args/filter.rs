@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::FilterDetectArgs;
-use super::attach::ModeArg;
+use super::attach::{Caution, ModeArg};
+use super::link::LinkArg;
 use super::sink::MonitorArgs;
 use super::value::{assignment, duration, memory, one_in};
 
@@ -77,6 +78,9 @@ pub struct FilterPlacement {
     /// Load rules that depend on VLAN tags even if the program cannot see tags
     #[arg(long)]
     pub ignore_stripped_tags: bool,
+
+    #[command(flatten)]
+    pub caution: Caution,
 }
 
 impl From<&FilterPlacement> for control::filter::FilterPlacement {
@@ -87,7 +91,16 @@ impl From<&FilterPlacement> for control::filter::FilterPlacement {
             set: args.set.clone(),
             memory: args.memory,
             ignore_stripped_tags: args.ignore_stripped_tags,
+            confirm: args.caution.confirm,
+            lockout: args.caution.lockout(),
+            declaration: None,
         }
+    }
+}
+
+impl From<&Caution> for control::filter::FilterPlacement {
+    fn from(caution: &Caution) -> Self {
+        Self { confirm: caution.confirm, lockout: caution.lockout(), ..Self::default() }
     }
 }
 
@@ -118,7 +131,7 @@ pub struct FilterAddArgs {
     pub name: Option<String>,
 
     /// Insert before the rule of this name; after all rules without it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "RULE")]
     pub before: Option<String>,
 
     #[command(flatten)]
@@ -132,8 +145,11 @@ pub struct FilterRemoveArgs {
     pub iface: String,
 
     /// Names of rules
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required = true, value_name = "RULE")]
     pub names: Vec<String>,
+
+    #[command(flatten)]
+    pub caution: Caution,
 }
 
 /// `xway filter flush`.
@@ -141,6 +157,9 @@ pub struct FilterRemoveArgs {
 pub struct FilterFlushArgs {
     /// Network interface
     pub iface: String,
+
+    #[command(flatten)]
+    pub caution: Caution,
 }
 
 /// `xway filter unload`.
@@ -160,8 +179,8 @@ pub struct FilterShowArgs {
     #[arg(long, default_value = "1s", value_parser = duration)]
     pub interval: Duration,
 
-    /// Print the active rules as a file instead
-    #[arg(long)]
+    /// Print the active rules as a rule file instead
+    #[arg(long = "toml", alias = "file")]
     pub file: bool,
 }
 
@@ -215,11 +234,11 @@ pub struct FilterTryArgs {
     pub file: PathBuf,
 
     /// Duration, such as 30s or 5m
-    #[arg(long = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, alias = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub time: Duration,
 
     /// Number of packets with another verdict to show
-    #[arg(long, default_value_t = 10)]
+    #[arg(long = "show", alias = "samples", value_name = "N", default_value_t = 10)]
     pub samples: usize,
 
     /// Write such packets to a capture file (pcapng)
@@ -234,7 +253,7 @@ pub struct FilterSampleArgs {
     pub iface: String,
 
     /// Stop after this time; on Ctrl-C or after --count packets without it
-    #[arg(long = "for", value_parser = duration, value_name = "TIME")]
+    #[arg(long, alias = "for", value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 
     /// Stop after N packets
@@ -242,7 +261,7 @@ pub struct FilterSampleArgs {
     pub count: Option<u64>,
 
     /// Number of packets to show
-    #[arg(long, default_value_t = 10)]
+    #[arg(long = "show", alias = "samples", value_name = "N", default_value_t = 10)]
     pub samples: usize,
 
     /// Write all packets to a capture file (pcapng)
@@ -253,16 +272,20 @@ pub struct FilterSampleArgs {
 /// `xway filter explain`.
 #[derive(Debug, Args)]
 pub struct FilterExplainArgs {
-    /// Capture of Ethernet frames, pcap or pcapng; with --live, a network interface
+    /// Capture file, pcap or pcapng; with --live, a network interface
     #[arg(value_name = "CAPTURE|IFACE")]
     pub what: PathBuf,
+
+    /// What to do with packets that were captured without an Ethernet header
+    #[arg(long, value_enum, default_value_t, value_name = "POLICY", conflicts_with = "live")]
+    pub link: LinkArg,
 
     /// Rule file; the active rules without it
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
     /// Interface that received the packets; its active rules apply if no file is given
-    #[arg(long)]
+    #[arg(long = "dev", alias = "iface", value_name = "IFACE")]
     pub iface: Option<String>,
 
     /// Explain packets as they arrive at the interface, by the active rules
@@ -282,7 +305,7 @@ pub struct FilterExplainArgs {
     pub count: u64,
 
     /// With --live: stop after this time
-    #[arg(long = "for", value_parser = duration, value_name = "TIME", default_value = "10s")]
+    #[arg(long, alias = "for", value_parser = duration, value_name = "TIME", default_value = "10s")]
     pub time: Duration,
 }
 
@@ -297,7 +320,7 @@ pub struct FilterBanArgs {
     pub sources: Vec<IpAddr>,
 
     /// Duration of the ban, such as 10m; until `unban` without it
-    #[arg(long = "for", value_parser = duration, value_name = "TIME")]
+    #[arg(long, alias = "for", value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 }
 
@@ -329,10 +352,21 @@ pub struct FilterImportArgs {
     /// File to translate; - for standard input
     pub file: PathBuf,
 
-    /// For nft: chain to translate if several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN,
-    /// such as inet/filter/input
+    /// For nft and iptables: chain to translate if several have hooks, as CHAIN, TABLE/CHAIN or
+    /// FAMILY/TABLE/CHAIN, such as inet/filter/input [default for iptables: INPUT, or FORWARD if
+    /// only that has rules]
     #[arg(long)]
     pub chain: Option<String>,
+
+    /// For nft and iptables: translate states of connections, logging, rejects and limits that have
+    /// no exact counterpart to the nearest rules, and list the differences
+    #[arg(long)]
+    pub approximate: bool,
+
+    /// For nft and iptables: also leave out rules that cannot be translated, and list them
+    /// (implies --approximate)
+    #[arg(long)]
+    pub partial: bool,
 }
 
 /// `xway filter export`.
@@ -346,7 +380,7 @@ pub struct FilterExportArgs {
     pub file: PathBuf,
 
     /// For nft: interface to whose packets the rules apply, such as eth0
-    #[arg(long, required_if_eq("to", "nft"))]
+    #[arg(long = "dev", alias = "device", value_name = "IFACE", required_if_eq("to", "nft"))]
     pub device: Option<String>,
 }
 
@@ -355,6 +389,10 @@ pub struct FilterExportArgs {
 pub enum ForeignImport {
     /// nftables: JSON from `nft -j list ruleset`, or an nft script (requires root)
     Nft,
+    /// The output of iptables-save or ip6tables-save, or of both one after the other
+    Iptables,
+    /// As iptables, where the file does not name the tool in its first comment
+    Ip6tables,
     /// BGP FlowSpec routes in the syntax of ExaBGP's configuration
     Flowspec,
 }

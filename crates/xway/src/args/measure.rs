@@ -6,6 +6,17 @@ use std::time::Duration;
 use clap::Args;
 
 use super::RuntimeArg;
+use super::value::{ValueError, packet_rate};
+
+/// A rate in packets a second; a number alone is one, too.
+fn flood(text: &str) -> Result<u64, ValueError> {
+    let expected = "a rate from 1kpps to 20mpps";
+    let rate = packet_rate(text).filter(|pps| FLOOD.contains(pps));
+    rate.map(|pps| pps as u64).ok_or(ValueError::Expected(expected))
+}
+
+/// Rates of the demo in packets a second.
+const FLOOD: std::ops::RangeInclusive<f64> = 1e3..=20e6;
 
 #[derive(Debug, Args)]
 pub struct DemoArgs {
@@ -18,9 +29,8 @@ pub struct DemoArgs {
     #[arg(long, value_parser = super::value::duration, value_name = "TIME")]
     pub phase: Option<Duration>,
 
-    /// Frames per second that the attacker sends
-    #[arg(long, default_value_t = 1_000_000, value_name = "PPS",
-          value_parser = clap::value_parser!(u64).range(1_000..=20_000_000))]
+    /// Rate at which the attacker sends, from 1kpps to 20mpps
+    #[arg(long, default_value = "1mpps", value_name = "RATE", value_parser = flood)]
     pub rate: u64,
 
     /// Directory for report.html, the figure and the samples

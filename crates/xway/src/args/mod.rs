@@ -1,12 +1,15 @@
 //! Command-line arguments as plain values: no I/O happens here.
 
+mod apply;
 mod attach;
 mod bench;
-mod bytes;
+mod daemon;
 mod detect;
+pub mod examples;
 mod filter;
 pub mod generate;
 mod lab;
+mod link;
 mod measure;
 mod object;
 #[cfg(test)]
@@ -18,12 +21,13 @@ mod xsk;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
+pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
-pub use bytes::parse_bytes;
+pub use daemon::DaemonArgs;
 pub use detect::FilterDetectArgs;
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
@@ -41,19 +45,34 @@ pub use sink::{MonitorArgs, SinkArgs, ViaArg};
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
 #[command(name = "xway", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, 1 negative result, 2 error. \
-    `xway doctor` reports what this machine permits.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 negative result, 2 error. A file named - is standard \
+    input or output. `xway doctor` reports what this machine permits."
+)]
 pub struct Cli {
     /// Print JSON on standard output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
+
+    /// When to color output
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t)]
+    pub color: ColorArg,
+
+    /// Print results and errors alone: no progress and no notices
+    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Also report each program that is loaded and attached, and complete logs of the verifier
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    pub verbose: bool,
 
     /// State directory: locks, and the bpffs that keeps attached programs
     #[arg(
         long,
         global = true,
+        help_heading = GLOBAL,
         env = "XWAY_STATE",
-        default_value = "/run/xway",
+        default_value = STATE_DIR,
         value_name = "DIR"
     )]
     pub state: PathBuf,
@@ -62,12 +81,34 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// When output has colors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorArg {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// The state directory without `--state`.
+pub const STATE_DIR: &str = "/run/xway";
+const GLOBAL: &str = "Global options";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Attach an XDP program to an interface
     Attach(AttachArgs),
     /// Detach the programs that xway attached to an interface
     Detach(DetachArgs),
+    /// Make interfaces equal to the declarations in a directory
+    Apply(ApplyArgs),
+    /// Write what runs as declarations
+    Save(SaveArgs),
+    /// Apply declarations when interfaces appear, and export metrics of all interfaces
+    Daemon(DaemonArgs),
+    /// Confirm changes that were made with --confirm, which are undone otherwise
+    Confirm(ConfirmArgs),
     /// Show the programs of each interface: mode, owner, packet rates by verdict
     Status(StatusArgs),
     /// Drop packets by destination, protocol and port
@@ -102,8 +143,8 @@ pub enum Command {
     State(StateAction),
     /// Create network namespaces and links to experiment in
     Lab(LabArgs),
-    /// Report what this kernel and this user permit, probed by trying
-    Doctor,
+    /// Report what this kernel, this user and the interfaces permit, and what to change
+    Doctor(DoctorArgs),
     /// Show a flooded service with and without XDP
     Demo(DemoArgs),
     /// Print a completion script for a shell
@@ -134,6 +175,14 @@ pub struct StateInitArgs {
     /// Owner of the directory: a user name or number, such as xdp or 1000
     #[arg(long, value_name = "USER")]
     pub owner: String,
+}
+
+/// `xway doctor`.
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// Network interfaces to examine; all except loopback without them
+    #[arg(value_name = "IFACE")]
+    pub ifaces: Vec<String>,
 }
 
 /// `xway check`.

@@ -86,8 +86,14 @@ fn notes(arg: &Arg) -> String {
 
 const HEAD: &str = "# Commands
 
-Generated from the command line's own help; `xway help COMMAND` prints the same. These options are
-understood by every command:
+Generated from the command line's own help; `xway help COMMAND` prints the same.
+
+A file named `-` is standard input or output; where a capture goes to standard output, results go to
+standard error. All commands take the same units: times such as `250ms`, `10s`, `5m`, `1h` (a number
+alone is seconds), rates such as `10kpps` and `2.5gbps`, counts such as `10k`, memory such as
+`16MiB`.
+
+These options are understood by every command:
 ";
 
 #[test]

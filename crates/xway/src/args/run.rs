@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::generate::parse_count;
+use super::link::LinkArg;
 use super::object::ObjectArgs;
-use super::value::assignment;
+use super::value::{ValueError, assignment};
 
 /// Runtime of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -16,14 +18,19 @@ pub enum RuntimeArg {
     Kernel,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RunArgs {
     /// Object file such as prog.o, or name of a built-in program (drop, forward)
-    pub object: String,
+    #[arg(required_unless_present = "cover")]
+    pub object: Option<String>,
 
-    /// Capture of Ethernet frames, pcap or pcapng
+    /// Capture file, pcap or pcapng
     #[arg(long = "in", value_name = "CAPTURE")]
     pub input: PathBuf,
+
+    /// What to do with packets that were captured without an Ethernet header
+    #[arg(long, value_enum, default_value_t, value_name = "POLICY")]
+    pub link: LinkArg,
 
     /// Write a capture for each verdict and for each destination of packets to a directory
     #[arg(long, value_name = "DIR")]
@@ -92,7 +99,7 @@ pub struct RunArgs {
     pub repeat: u32,
 
     /// Stop after N packets
-    #[arg(long, value_name = "N")]
+    #[arg(long = "count", alias = "limit", value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
 
     /// Run kernel and engine side by side, and stop at the first difference
@@ -113,6 +120,24 @@ pub struct RunArgs {
     pub trace: bool,
 
     /// Show how often each source line ran; with a file, write it in lcov format
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub cover: Option<Option<PathBuf>>,
+}
+
+impl RunArgs {
+    /// These arguments with an object. The name after `--cover` is that of the object if there is
+    /// no other, because the file is optional.
+    ///
+    /// # Errors
+    /// There is no object.
+    pub fn with_object(mut self) -> Result<Self, ValueError> {
+        if self.object.is_none() {
+            let file = self.cover.as_mut().and_then(Option::take);
+            self.object = file.map(|path| path.to_string_lossy().into_owned());
+        }
+        match self.object {
+            Some(_) => Ok(self),
+            None => Err(ValueError::Expected("an object file, such as prog.o")),
+        }
+    }
 }

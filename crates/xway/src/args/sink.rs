@@ -47,7 +47,7 @@ pub struct SinkArgs {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 
-    /// Stop when every sender has announced its end
+    /// Stop when every sender has announced its end (`gen --announce-end`)
     #[arg(long)]
     pub until_end: bool,
 

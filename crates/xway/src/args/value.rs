@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use packet::quantity::{self, RateUnit};
+
 /// Why the value of an option is invalid. clap prints the value and the option before it.
 #[derive(Debug, thiserror::Error)]
 pub enum ValueError {
@@ -59,7 +61,9 @@ pub fn assignment(text: &str) -> Result<(String, String), ValueError> {
 
 /// A time such as `250ms`, `2s`, `1.5m`, `1h`, or a number of seconds.
 pub fn duration(text: &str) -> Result<Duration, ValueError> {
-    let time = traffic::rate::duration(text).map_err(ValueError::library)?;
+    let is_number = !text.ends_with(|last: char| last.is_ascii_alphabetic());
+    let time = if is_number { quantity::time(&format!("{text}s")) } else { quantity::time(text) };
+    let time = time.ok_or(ValueError::Expected("a number and us, ms, s, m or h, such as 500ms"))?;
     if time.is_zero() || time > LONGEST {
         return Err(ValueError::Time);
     }
@@ -77,21 +81,18 @@ pub fn whole_seconds(text: &str) -> Result<Duration, ValueError> {
 
 /// An amount of memory in bytes, such as `65536`, `64KiB`, `16MiB`, `1GiB`.
 pub fn memory(text: &str) -> Result<u64, ValueError> {
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("", 0)];
-    let found = units.into_iter().find_map(|(unit, shift)| {
-        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
-    });
-    found.ok_or(ValueError::Expected("an amount of memory such as 65536, 64KiB or 16MiB"))
+    let expected = "an amount of memory such as 65536, 64KiB or 16MiB";
+    let bytes = quantity::memory(text).filter(|bytes| *bytes > 0);
+    bytes.ok_or(ValueError::Expected(expected))
 }
 
-/// A whole number with a decimal suffix, such as `1000`, `10k`, `5m`, `1g`; upper case too.
-pub fn scaled(text: &str) -> Option<u64> {
-    let lower = text.to_ascii_lowercase();
-    let scales = [('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
-    let scaled = scales.iter().find_map(|(letter, by)| Some((lower.strip_suffix(*letter)?, *by)));
-    let (digits, by) = scaled.unwrap_or((&lower, 1));
-    digits.parse::<u64>().ok()?.checked_mul(by)
+/// A rate in packets per second, such as `10kpps`; `10k` means the same.
+pub fn packet_rate(text: &str) -> Option<f64> {
+    match quantity::rate(text) {
+        Some((rate, RateUnit::Packets)) => Some(rate.value()),
+        Some(_) => None,
+        None => quantity::count(text).map(|pps| pps as f64),
+    }
 }
 
 /// A sampling rate such as `1/100`.
@@ -109,11 +110,11 @@ mod tests {
     #[test]
     fn amounts_of_memory() {
         for (text, bytes) in
-            [("65536", 65_536), ("64KiB", 65_536), ("16MiB", 16 << 20), ("2 GiB", 2 << 30)]
+            [("65536", 65_536), ("64KiB", 65_536), ("16MiB", 16 << 20), ("1.5MiB", 3 << 19)]
         {
             assert_eq!(memory(text).unwrap(), bytes);
         }
-        for wrong in ["", "0", "MiB", "-1", "16MB", "16mib", "1.5MiB", "99999999999GiB"] {
+        for wrong in ["", "0", "MiB", "-1", "16MB", "16mib", "1.5", "99999999999GiB"] {
             assert!(memory(wrong).unwrap_err().to_string().contains("16MiB"), "{wrong}");
         }
     }

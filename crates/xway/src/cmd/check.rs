@@ -1,7 +1,7 @@
-//! `check`: loads each program, attached to nothing, and reports what the verifier says of it.
+//! `check`: loads each program without attaching it, and reports the result of the verifier.
 //!
-//! Rule: the object is read after rights were given up, and the loaded programs cannot be attached
-//! or run.
+//! Rule: the object is read after privileges were dropped, and the loaded programs cannot be
+//! attached or run.
 
 use anyhow::Result;
 use control::check;
@@ -22,7 +22,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<Exit> {
     Ok(if report.accepted { Exit::Done } else { Exit::No })
 }
 
-/// From here on, the object is read and programs are loaded, and nothing else.
+/// From here on, the process can only read the object and load programs.
 fn confine(args: &CheckArgs) -> Result<()> {
     let mut named = confine::begin_loading()?;
     named.input(&args.object);

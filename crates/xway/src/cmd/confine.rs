@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use control::folder::Folder;
+use control::text;
 use sys::confine::{self, Files, KernelUse, Unprivileged};
-
-use super::folder::Folder;
-use crate::text;
+use sys::stdio::is_stdio;
 
 /// Files that a command names.
 #[derive(Debug)]
@@ -47,15 +47,28 @@ fn begin_with(kernel: KernelUse) -> Result<Named> {
 impl Named {
     /// An input: a file, or a directory with what is in it.
     pub fn input(&mut self, path: impl AsRef<Path>) {
-        self.files.read(path.as_ref());
+        // Standard input is open already.
+        if !is_stdio(path.as_ref()) {
+            self.files.read(path.as_ref());
+        }
     }
 
     /// A rule file with the files of its sets.
     pub fn rules(&mut self, path: &Path) {
         // Libraries for expressions cannot be opened after the process is confined.
         control::filter::source::prepare_expressions();
-        set_files(path).iter().for_each(|file| self.input(file));
+        named_files(path, "file").iter().for_each(|file| self.input(file));
         self.input(path);
+    }
+
+    /// A directory of declarations, with the rules and objects that they name.
+    pub fn declarations(&mut self, dir: &Path) {
+        self.input(dir);
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()).filter(|path| path.is_file()) {
+            named_files(&path, "object").iter().for_each(|file| self.input(file));
+            named_files(&path, "filter").iter().for_each(|file| self.rules(file));
+        }
     }
 
     /// A directory for output, which is created now.
@@ -67,6 +80,9 @@ impl Named {
 
     /// A file for output: its directory, because the file gets its name when it is complete.
     pub fn output(&mut self, path: &Path) {
+        if is_stdio(path) {
+            return;
+        }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let is_device = path.starts_with("/dev");
         self.files.write(if is_device { path } else { parent.unwrap_or(Path::new(".")) });
@@ -79,14 +95,14 @@ impl Named {
     }
 }
 
-/// Existing files that rules name as `file = "PATH"`. The text is searched without the parser,
+/// Existing files that a text names as `KEY = "PATH"`. The text is searched without the parser,
 /// which runs only after the process is confined.
-fn set_files(rules: &Path) -> Vec<PathBuf> {
+fn named_files(rules: &Path, key: &str) -> Vec<PathBuf> {
     // A pipe can be read once only, and that is the parser's.
     let text = rules.is_file().then(|| text::read(rules).ok()).flatten();
     let text = text.unwrap_or_default();
     let folder = rules.parent().unwrap_or(Path::new(""));
-    let names = text.match_indices("file").filter_map(|(at, key)| quoted(&text[at + key.len()..]));
+    let names = text.match_indices(key).filter_map(|(at, key)| quoted(&text[at + key.len()..]));
     names.map(|name| folder.join(name)).filter(|path| path.is_file()).take(FILES_MAX).collect()
 }
 

@@ -1,11 +1,12 @@
-//! `doctor`: what this kernel and this user allow.
+//! `doctor`: what this kernel, this user and the interfaces permit.
 
 use anyhow::Result;
 
 use super::{Context, Exit};
+use crate::args::DoctorArgs;
 
-pub fn run(context: &Context) -> Result<Exit> {
-    let report = control::doctor::examine(&context.control);
+pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
+    let report = control::doctor::examine(&context.control, &args.ifaces)?;
     context.show(&report)?;
     Ok(if report.ready { Exit::Done } else { Exit::No })
 }

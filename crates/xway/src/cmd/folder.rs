@@ -1,217 +1,27 @@
-//! `Folder` and `NewFile`: what a command writes where its caller asked for it.
+//! Files that a command writes where its caller asked for them, or standard output.
 //!
-//! Rule: the directory is opened once and everything is done below its descriptor. A file is
-//! created under a temporary name that nothing had before and gets its name when it is whole, so
-//! no planted link is followed and no file is changed in place. Under sudo, what this process
-//! created belongs to the caller afterwards, where the directory does; nothing else changes owner.
+//! Rule: files are written through [`control::folder`], which follows no planted link and replaces
+//! a file as a whole. Not here: directories.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, fchown};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use anyhow::{Context as _, Result};
-use sys::dir::{Ancestors, Dir};
-use sys::errno::EEXIST;
-use sys::identity::Identity;
+use anyhow::Result;
+use control::folder::NewFile;
 
-use crate::view;
+use crate::view::output;
 
-/// A directory for files of a report.
-#[derive(Clone, Debug)]
-pub struct Folder {
-    dir: Arc<Dir>,
-    path: PathBuf,
-    owner: Owner,
+/// Begins a file. If it is standard output, results go to standard error.
+pub fn begin(path: &Path) -> Result<NewFile> {
+    if path == Path::new("-") || path == Path::new("/dev/stdout") {
+        output::take_stdout();
+    }
+    Ok(NewFile::at(path)?)
 }
 
-/// A file that is being written; dropped before [`NewFile::keep`], it leaves nothing.
-#[derive(Debug)]
-pub struct NewFile {
-    dir: Arc<Dir>,
-    part: OsString,
-    name: OsString,
-    path: PathBuf,
-    file: File,
-    is_kept: bool,
-}
-
-/// The user that new files are given to, if not the one of this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owner(Option<(u32, u32)>);
-
-impl Folder {
-    /// Opens the directory, which is created where it is missing.
-    pub fn make(path: &Path) -> Result<Self> {
-        let shown = || format!("cannot open the directory {}", path.display());
-        let caller = Owner::caller();
-        let (dir, created) =
-            Dir::open_or_create(path, Ancestors::Any, DIR_MODE).with_context(shown)?;
-        created.iter().try_for_each(|dir| caller.give(dir.as_fd())).with_context(shown)?;
-        Self::new(dir, path, caller)
-    }
-
-    /// Creates the directory `name`; `None` when the name is taken.
-    pub fn create(&self, name: &str) -> Result<Option<Self>> {
-        let path = self.path.join(name);
-        let shown = || format!("cannot create the directory {}", path.display());
-        match self.dir.create_dir(name, DIR_MODE) {
-            Ok(dir) => {
-                self.owner.give(dir.as_fd()).with_context(shown)?;
-                Self::new(dir, &path, self.owner).map(Some)
-            }
-            Err(error) if error.is(EEXIST) => Ok(None),
-            Err(error) => Err(error).with_context(shown),
-        }
-    }
-
-    /// An existing directory.
-    pub fn open(path: &Path) -> Result<Self> {
-        let dir = Dir::open(path, Ancestors::Any)
-            .with_context(|| format!("cannot open the directory {}", path.display()))?;
-        Self::new(dir, path, Owner::caller())
-    }
-
-    fn new(dir: Dir, path: &Path, caller: Owner) -> Result<Self> {
-        let owner = caller.within(&dir)?;
-        Ok(Self { dir: Arc::new(dir), path: path.to_owned(), owner })
-    }
-
-    /// Writes a file, replacing one of this name as a whole: a reader meets the old text or the
-    /// new one, also after a crash.
-    pub fn put(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let mut file = self.file(name)?;
-        file.write(text.as_bytes())?;
-        file.keep()
-    }
-
-    /// Begins a file.
-    pub fn file(&self, name: impl AsRef<OsStr>) -> Result<NewFile> {
-        let (name, path) = (name.as_ref(), self.path.join(name.as_ref()));
-        let shown = || format!("cannot write {}", path.display());
-        let (part, file) = self.part(name).with_context(shown)?;
-        self.owner.give(file.as_fd()).with_context(shown)?;
-        let (dir, name) = (Arc::clone(&self.dir), name.to_owned());
-        Ok(NewFile { dir, part, name, path, file, is_kept: false })
-    }
-
-    /// A file under a name of its own: that of another run, or a planted one, is left alone.
-    fn part(&self, name: &OsStr) -> sys::Result<(OsString, File)> {
-        let mut number = 0;
-        loop {
-            let mut part = OsString::from(".");
-            part.push(name);
-            part.push(format!(".{}-{number}.part", std::process::id()));
-            match self.dir.create_file(&part, FILE_MODE) {
-                Err(error) if error.is(EEXIST) && number < PARTS_MAX => number += 1,
-                other => return other.map(|file| (part, file)),
-            }
-        }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Where the file of this name is, or will be.
-    pub fn path_of(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    /// Removes the directory `name` if it is empty.
-    pub fn remove_empty(&self, name: &OsStr) {
-        // One with files in it is kept.
-        let _in_use = self.dir.remove_dir(name);
-    }
-}
-
-impl NewFile {
-    /// Begins the file at `path`.
-    pub fn at(path: &Path) -> Result<Self> {
-        let name = path.file_name();
-        let name = name.with_context(|| format!("{} is not a file name", path.display()))?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let folder = Folder::open(parent.unwrap_or(Path::new(".")));
-        let folder = folder.with_context(|| format!("cannot write {}", path.display()))?;
-        let mut file = folder.file(name)?;
-        // As the caller wrote it, for messages.
-        file.path = path.to_owned();
-        Ok(file)
-    }
-
-    /// Another descriptor of the file, for a writer.
-    pub fn writer(&self) -> Result<File> {
-        self.file.try_clone().with_context(|| format!("cannot write {}", self.path.display()))
-    }
-
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = self.file.write_all(bytes);
-        written.with_context(|| format!("cannot write {}", self.path.display()))
-    }
-
-    /// Gives the file its name and returns its path.
-    pub fn keep(mut self) -> Result<PathBuf> {
-        self.dir
-            .rename(&self.part, &self.name)
-            .with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.is_kept = true;
-        Ok(self.path.clone())
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // An error that led here is being reported already.
-            let _gone = self.dir.remove_file(&self.part);
-        }
-    }
-}
-
-/// Writes a whole file for the caller. Devices such as `/dev/stdout` are written to, not replaced.
+/// Writes a whole file.
 pub fn write(path: &Path, text: &str) -> Result<()> {
-    if path == Path::new("/dev/stdout") {
-        // Opened anew, it could be another user's after privileges were dropped.
-        return view::print(text).map(drop).context("cannot write to standard output");
-    }
-    if path.starts_with("/dev") {
-        let opened = File::options().write(true).open(path);
-        return opened
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .with_context(|| format!("cannot write {}", path.display()));
-    }
-    let mut file = NewFile::at(path)?;
+    let mut file = begin(path)?;
     file.write(text.as_bytes())?;
-    file.keep().map(drop)
+    file.keep()?;
+    Ok(())
 }
-
-impl Owner {
-    fn caller() -> Self {
-        Self(Identity::of_sudo().map(|user| (user.uid, user.gid)))
-    }
-
-    /// Who owns new files of a directory: the caller in one of the caller's, else this process.
-    fn within(self, dir: &Dir) -> Result<Self> {
-        let Self(Some((uid, _))) = self else { return Ok(self) };
-        let is_callers = dir.metadata()?.uid() == uid;
-        Ok(if is_callers { self } else { Self(None) })
-    }
-
-    /// Gives away what this process has just created.
-    fn give(self, created: BorrowedFd<'_>) -> std::io::Result<()> {
-        let Self(Some((uid, gid))) = self else { return Ok(()) };
-        fchown(created, Some(uid), Some(gid))
-    }
-}
-
-const DIR_MODE: u32 = 0o755;
-const FILE_MODE: u32 = 0o644;
-/// Temporary names that are tried.
-const PARTS_MAX: u32 = 100;

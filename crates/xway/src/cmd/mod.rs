@@ -3,10 +3,13 @@
 //! Rule: results are printed by [`Context::show`], so that every command has `--json`. A command
 //! that fails changes nothing, and its error names the remedy.
 
+pub mod apply;
 pub mod attach;
 pub mod bench;
 pub mod check;
 mod confine;
+pub mod confirm;
+pub mod daemon;
 pub mod demo;
 pub mod doctor;
 pub mod drop;
@@ -15,6 +18,7 @@ mod folder;
 pub mod forward;
 pub mod generate;
 pub mod lab;
+pub mod man;
 pub mod map;
 mod pick;
 pub mod prog;
@@ -33,7 +37,7 @@ use anyhow::{Context as _, Result};
 use control::{Control, Notice};
 
 use crate::args::Cli;
-use crate::view::{self, Form, Paint, View};
+use crate::view::{self, Form, Paint, View, output};
 
 /// Longest time until a waiting command notices its end, or a packet.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -58,9 +62,14 @@ pub struct Context {
 
 impl Context {
     pub fn new(cli: &Cli) -> Self {
-        let notify = |notice: &Notice| view::say(&format!("xway: {notice}"));
+        let is_verbose = cli.verbose;
+        let notify = move |notice: &Notice| {
+            if is_verbose || !notice.is_detail() {
+                view::say(&format!("xway: {notice}"));
+            }
+        };
         let control = Control::new(&cli.state).with_observer(notify);
-        Self { json: cli.json, control, style: Paint::stdout() }
+        Self { json: cli.json, control, style: output::configure(cli) }
     }
 
     /// Prints a result as text or JSON.

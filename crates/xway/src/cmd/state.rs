@@ -7,7 +7,6 @@ use sys::cap::Cap;
 
 use super::{Context, Exit, rights};
 use crate::args::{StateAction, StateInitArgs};
-use crate::view::state::Initialized;
 
 pub fn run(action: &StateAction, context: &Context) -> Result<Exit> {
     let StateAction::Init(args) = action;
@@ -16,8 +15,7 @@ pub fn run(action: &StateAction, context: &Context) -> Result<Exit> {
 
 fn init(args: &StateInitArgs, context: &Context) -> Result<Exit> {
     let owner = user(&args.owner)?;
-    let directory = control::state::prepare(&context.control, owner)?;
-    context.show(&Initialized { state: directory.display().to_string(), owner })?;
+    context.show(&control::state::prepare(&context.control, owner)?)?;
     Ok(Exit::Done)
 }
 

@@ -1,4 +1,4 @@
-//! Text of `check`: what the verifier said of each program of an object.
+//! Text of `check`: the result of the verifier for each program of an object.
 
 use control::check::{Accepted, CheckReport, Checked, Outcome, Refused};
 use report::number::human;
@@ -54,7 +54,7 @@ pub fn accepted_text(accepted: &Accepted) -> String {
     format!("{}\n{}", parts.join(", "), warnings.collect::<String>())
 }
 
-/// Why, where, and what to do, in lines.
+/// The reason, the place and the remedy of a refusal, in lines.
 pub fn refused_text(refused: &Refused, paint: Paint) -> String {
     let mut lines = vec![paint.bad(&refused.message)];
     lines.extend(refused.more.iter().cloned());

@@ -1,4 +1,4 @@
-//! Text of `demo`, and its view while it runs.
+//! Text of `demo`, and its live view.
 
 use std::path::PathBuf;
 
@@ -19,8 +19,7 @@ use super::{Paint, View};
 pub struct Answer {
     /// Phases in order.
     pub phases: Vec<Row>,
-    /// Frames per second that the attacker was asked to send, each from another of 10,000,000
-    /// addresses.
+    /// Requested frames per second of the attacker, each from another of 10,000,000 addresses.
     pub rate_pps: u64,
     /// Rules of the filter in the native phase, with their counters.
     pub rules: Vec<RuleReport>,
@@ -39,9 +38,9 @@ pub struct Row {
     pub title: &'static str,
     /// TCP requests answered per second, mean over the phase.
     pub tps: f64,
-    /// Frames per second that the attacker gave to the server's link.
+    /// Frames per second that the attacker sent on the server's link.
     pub offered_pps: f64,
-    /// Frames per second that the filter dropped; 0 where it is not attached.
+    /// Frames per second that the filter dropped; 0 when it is not attached.
     pub dropped_pps: f64,
     /// Share of one processor that the server's receive thread used, 0 to 1.
     pub cpu: f64,
@@ -50,8 +49,8 @@ pub struct Row {
 }
 
 impl Answer {
-    /// Native XDP keeps the service alive: at least 0.7 of its quiet transactions, and at least
-    /// twice those of the unprotected flood.
+    /// Native XDP keeps the service available: at least 0.7 of the transactions of the quiet phase,
+    /// and at least twice those of the unprotected flood.
     pub fn kept(&self) -> bool {
         let native = self.tps("flood-native");
         native > 0.0 && native >= 0.7 * self.tps("quiet") && native >= 2.0 * self.tps("flood")

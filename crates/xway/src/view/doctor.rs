@@ -1,6 +1,6 @@
 //! Text of `doctor`: what this machine and this user allow.
 
-use control::doctor::{Capabilities, DoctorReport, Probe, State};
+use control::doctor::{Advice, Capabilities, DoctorReport, InterfaceReport, Probe, State};
 
 use super::{Paint, View};
 
@@ -18,10 +18,51 @@ impl View for DoctorReport {
         for probe in &self.probes {
             text.push_str(&probe_text(probe, paint));
         }
+        for (name, interface) in &self.interfaces {
+            text.push_str(&interface_text(name, interface, paint));
+        }
         text.push('\n');
+        text.push_str(&to_do(self, paint));
         text.push_str(&conclusion(self, paint));
         text
     }
+}
+
+fn interface_text(name: &str, interface: &InterfaceReport, paint: Paint) -> String {
+    let InterfaceReport { driver, mtu, queues, native, rings, peer, programs, .. } = interface;
+    let mut words =
+        vec![driver.as_ref().map_or("no driver".to_owned(), |one| format!("driver {one}"))];
+    words.push(match native {
+        Some(true) => "native XDP".to_owned(),
+        Some(false) => "generic XDP only".to_owned(),
+        None => "native XDP unknown".to_owned(),
+    });
+    words.push(format!("MTU {mtu}"));
+    let max = queues.max.map(|max| format!(" of {max}")).unwrap_or_default();
+    words.push(format!("{} rx and {} tx queues{max}", queues.rx, queues.tx));
+    words.extend(interface.speed_mbit.map(|speed| format!("{speed} Mbit/s")));
+    words.extend(rings.map(|rings| format!("rings of {} and {}", rings.rx, rings.tx)));
+    words.extend(peer.as_ref().map(|peer| match &peer.name {
+        Some(name) => format!("peer {name}"),
+        None => "peer in another namespace".to_owned(),
+    }));
+    let ids: Vec<_> = programs.iter().map(u32::to_string).collect();
+    words.extend((!ids.is_empty()).then(|| format!("runs program {}", ids.join(", "))));
+    format!("\n{}: {}\n", paint.bold(name), words.join(", "))
+}
+
+/// Problems of interfaces with the commands that solve them.
+fn to_do(report: &DoctorReport, paint: Paint) -> String {
+    let all = report
+        .interfaces
+        .iter()
+        .flat_map(|(name, one)| one.advice.iter().map(move |advice| (name, advice)));
+    let lines = all.map(|(name, Advice { problem, command })| {
+        let command = command.as_ref().map(|command| format!("\n    {command}"));
+        format!("  {name}: {problem}{}\n", command.unwrap_or_default())
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("{}\n{lines}\n", paint.bold("What to do:")) }
 }
 
 fn conclusion(report: &DoctorReport, paint: Paint) -> String {
@@ -33,9 +74,17 @@ fn conclusion(report: &DoctorReport, paint: Paint) -> String {
 }
 
 fn probe_text(probe: &Probe, paint: Paint) -> String {
-    let state = if probe.available { State::Good } else { State::Bad };
+    let state = match (probe.available, probe.permitted) {
+        (true, _) => State::Good,
+        (false, true) => State::Bad,
+        (false, false) => State::Unknown,
+    };
     let row = row(state, &probe.name, probe.purpose, paint);
     match &probe.refusal {
+        Some(words) if !probe.permitted => {
+            let words = format!("not permitted, so it may be supported: {words}");
+            format!("{row}{:INDENT$}{}\n", "", paint.dim(&words))
+        }
         Some(words) => format!("{row}{:INDENT$}{}\n", "", paint.dim(words)),
         None => row,
     }
@@ -84,11 +133,14 @@ mod tests {
                 effective: vec!["CAP_BPF".into()],
                 missing: vec!["CAP_NET_ADMIN".into()],
             },
+            missing_capabilities: vec!["CAP_NET_ADMIN".into()],
+            interfaces: std::collections::BTreeMap::new(),
             facts: vec![Fact::good("BTF", "5.52 MB".into())],
             probes: vec![Probe {
                 name: "freplace".into(),
                 purpose: "chains of other tools",
                 available: false,
+                permitted: true,
                 refusal: Some("bpf(PROG_LOAD): Operation not permitted (EPERM)".into()),
             }],
         }

@@ -1,36 +1,8 @@
 //! Text of `lab`: labs, their hosts and addresses.
 
-use lab::{HostReport, InterfaceReport, LabReport, Labs};
-use serde::Serialize;
+use lab::{CollectedLabs, CreatedLab, HostReport, InterfaceReport, LabReport, Labs, RemovedLab};
 
 use super::{Paint, View};
-
-/// A lab that was made, with what `up` alone shows of it.
-#[derive(Debug, Serialize)]
-pub struct Up {
-    /// Id of the lab.
-    pub id: String,
-    /// Name of its topology.
-    pub topology: &'static str,
-    #[serde(skip)]
-    pub drawing: &'static str,
-    /// Its hosts.
-    pub hosts: Vec<HostReport>,
-}
-
-/// A lab that was removed.
-#[derive(Debug, Serialize)]
-pub struct Removed {
-    /// Id of the lab.
-    pub removed: String,
-}
-
-/// Labs that were collected.
-#[derive(Debug, Serialize)]
-pub struct Collected {
-    /// Ids of the labs.
-    pub removed: Vec<String>,
-}
 
 impl View for Labs {
     fn text(&self, paint: Paint) -> String {
@@ -51,7 +23,7 @@ fn lab_text(lab: &LabReport, paint: Paint) -> String {
     format!("{} {topology}, {state}\n{}", paint.bold(&lab.id), hosts(&lab.hosts))
 }
 
-impl View for Up {
+impl View for CreatedLab {
     fn text(&self, paint: Paint) -> String {
         let Self { id, topology, drawing, hosts: all } = self;
         let first = all.first().map_or("HOST", |host| host.name.as_str());
@@ -67,13 +39,13 @@ impl View for Up {
     }
 }
 
-impl View for Removed {
+impl View for RemovedLab {
     fn text(&self, _paint: Paint) -> String {
         format!("removed lab {}", self.removed)
     }
 }
 
-impl View for Collected {
+impl View for CollectedLabs {
     fn text(&self, _paint: Paint) -> String {
         match self.removed.as_slice() {
             [] => "no lab was left over".to_owned(),

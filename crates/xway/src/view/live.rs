@@ -11,7 +11,7 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 
 use report::text;
 
-use super::say;
+use super::{output, say};
 
 /// A state that can be drawn.
 pub trait Drawing {
@@ -36,12 +36,6 @@ impl Screen {
         Self { terminal, said: String::new() }
     }
 
-    /// A screen of the terminal's height.
-    pub fn full() -> Self {
-        let rows = ratatui::crossterm::terminal::size().map_or(DEFAULT_ROWS, |(_, rows)| rows);
-        Self::new(rows)
-    }
-
     pub fn show(&mut self, state: &impl Drawing) {
         match &mut self.terminal {
             // A terminal that was closed does not end the command.
@@ -57,13 +51,22 @@ impl Screen {
     }
 }
 
-/// Draws a state, then replaces the characters of external names that would steer the terminal:
-/// each cell has one visible character.
 fn draw(state: &impl Drawing, frame: &mut Frame<'_>) {
     state.draw(frame);
+    make_safe(frame);
+}
+
+/// Replaces characters that would steer the terminal, or that its locale cannot show.
+pub fn make_safe(frame: &mut Frame<'_>) {
     let is_unsafe = |cell: &&mut Cell| cell.symbol().chars().any(text::is_hidden);
     for cell in frame.buffer_mut().content.iter_mut().filter(is_unsafe) {
         cell.set_char(char::REPLACEMENT_CHARACTER);
+    }
+    if output::is_ascii() {
+        for cell in &mut frame.buffer_mut().content {
+            let similar = cell.symbol().chars().next().map_or(' ', output::similar);
+            cell.set_char(similar);
+        }
     }
 }
 
@@ -78,6 +81,3 @@ impl Drop for Screen {
         }
     }
 }
-
-/// Rows of a terminal of unknown height.
-const DEFAULT_ROWS: u16 = 24;

@@ -1,44 +1,13 @@
 //! Text of `map`: the list, one map in full, its entries, a change.
 
-use control::inventory::{Content, Entries, Found, Map, MapRef, MapReport, Maps, Tree};
+use control::inventory::{Content, Entries, Found, Map, MapRef, MapReport, Maps};
+use control::maps::{Changed, Outcome, Pinned};
 use report::Table;
 use report::number::human;
 use report::table::Column;
-use serde::Serialize;
 
 use super::prog::process_text;
 use super::{Paint, View};
-
-/// The outcome of an update or a deletion, which this command alone composes.
-#[derive(Debug, Serialize)]
-pub struct Changed {
-    /// The map.
-    pub map: MapRef,
-    /// The key.
-    pub key: Tree,
-    /// The change was made. `false`, with exit code 1, when the key to delete (or with `--exist`,
-    /// to set) is absent, or with `--noexist` is present.
-    pub done: bool,
-    #[serde(skip)]
-    pub outcome: Outcome,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Set,
-    Deleted,
-    Absent,
-    Present,
-}
-
-/// A pin that was made, which this command alone composes.
-#[derive(Debug, Serialize)]
-pub struct Pinned {
-    /// The map.
-    pub map: MapRef,
-    /// Path of the pin.
-    pub path: String,
-}
 
 impl View for Maps {
     fn text(&self, _paint: Paint) -> String {
@@ -186,7 +155,7 @@ fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use control::inventory::Entry;
+    use control::inventory::{Entry, Tree};
 
     use super::*;
 

@@ -3,17 +3,22 @@
 //! Rule: nothing here reads the system; the same value always draws the same text. Results belong
 //! to the libraries; the types that serialize here are compositions of single commands.
 
+pub mod apply;
 pub mod attach;
 pub mod bench;
+pub mod browser;
 pub mod check;
+pub mod confirm;
 pub mod demo;
 pub mod doctor;
 pub mod filter;
 pub mod generate;
 pub mod lab;
+pub mod latency;
 pub mod live;
 pub mod map;
 pub mod ndr;
+pub mod output;
 pub mod prog;
 pub mod replay;
 pub mod run;
@@ -24,8 +29,7 @@ pub mod tcp;
 pub mod xsk;
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
-use std::sync::LazyLock;
+use std::io::{self, Write};
 
 use report::text;
 use serde::Serialize;
@@ -42,14 +46,6 @@ pub struct Paint {
 }
 
 impl Paint {
-    /// The setting for standard output; `NO_COLOR` is honored.
-    pub fn stdout() -> Self {
-        static PAINT: LazyLock<Paint> = LazyLock::new(|| Paint {
-            colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        });
-        *PAINT
-    }
-
     /// Several lines that are safe for a terminal: without control sequences except the colors of
     /// this program.
     pub fn safe(self, text: &str) -> Cow<'_, str> {
@@ -86,7 +82,7 @@ pub fn rendered(answer: &impl View, form: Form, style: Paint) -> serde_json::Res
     Ok(match form {
         Form::Json => text::json(&serde_json::to_string_pretty(answer)?).into_owned(),
         Form::JsonLine => text::json(&serde_json::to_string(answer)?).into_owned(),
-        Form::Text => style.safe(&answer.text(style)).into_owned(),
+        Form::Text => output::encoded(&style.safe(&answer.text(style))).into_owned(),
     })
 }
 
@@ -101,7 +97,7 @@ pub enum Form {
 /// Writes a result, or text of this program, to standard output. `false` if the reader closed the
 /// pipe, which is not an error. External text must come through [`rendered`].
 pub fn print(text: &str) -> io::Result<bool> {
-    let mut out = io::stdout().lock();
+    let mut out = output::results();
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match out.write_all(text.as_bytes()).and_then(|()| out.write_all(newline.as_bytes())) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -109,10 +105,18 @@ pub fn print(text: &str) -> io::Result<bool> {
     }
 }
 
-/// Writes a message to standard error, without control characters. A closed pipe is ignored.
+/// Writes a message to standard error, without control characters, unless the user asked for quiet.
+/// A closed pipe is ignored.
 pub fn say(text: &str) {
+    if !output::is_quiet() {
+        fail(text);
+    }
+}
+
+/// Writes an error, as [`say`] writes messages, but always.
+pub fn fail(text: &str) {
     let mut err = io::stderr().lock();
-    let _gone = writeln!(err, "{}", text::lines(text));
+    let _gone = writeln!(err, "{}", output::encoded(&text::lines(text)));
 }
 
 /// Breaks a paragraph at spaces into lines of at most `width` characters; a longer word has a

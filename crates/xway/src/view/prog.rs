@@ -1,58 +1,13 @@
 //! Text of `prog`: the list, one program in full, its code.
 
+use control::inventory::listing::{Form, Function, Listing};
 use control::inventory::{Attachment, Process, Program, ProgramRef, ProgramReport, Programs, Runs};
+use kernel::Source;
 use report::number::human;
 use report::table::Column;
 use report::{Table, text};
-use serde::Serialize;
 
 use super::{Paint, View};
-use kernel::Source;
-
-/// The code of a program: disassembled by this command alone, so its shape is made here.
-#[derive(Debug, Serialize)]
-pub struct Listing {
-    /// The program.
-    pub program: ProgramRef,
-    /// What is listed.
-    pub form: Form,
-    /// Functions in the order of the program.
-    pub functions: Vec<Function>,
-}
-
-/// What is listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// Instructions after the verifier.
-    Translated,
-    /// Machine code, with `--jited`.
-    Jited,
-}
-
-/// One function of the program.
-#[derive(Debug, Serialize)]
-pub struct Function {
-    /// Name of the function.
-    pub name: String,
-    /// Kernel address of machine code, as `"0x…"`.
-    pub address: Option<String>,
-    /// Instructions in order.
-    pub instructions: Vec<Instruction>,
-}
-
-/// One instruction.
-#[derive(Debug, Serialize)]
-pub struct Instruction {
-    /// Slot in the program, or byte in the function's machine code.
-    pub at: usize,
-    /// The instruction in hexadecimal digits.
-    pub bytes: String,
-    /// The instruction in the kernel's notation, or in that of the processor (AT&T).
-    pub text: String,
-    /// The source line that begins here.
-    pub source: Option<Source>,
-}
 
 impl View for Programs {
     fn text(&self, _paint: Paint) -> String {
@@ -166,30 +121,28 @@ impl View for Listing {
     fn text(&self, paint: Paint) -> String {
         let mut text = heading(&self.program, paint);
         for function in &self.functions {
-            function.draw(self.form, paint, &mut text);
+            draw(function, self.form, paint, &mut text);
         }
         text
     }
 }
 
-impl Function {
-    fn draw(&self, form: Form, paint: Paint, text: &mut String) {
-        let address = self.address.as_ref().map(|at| format!(" {at}")).unwrap_or_default();
-        text.push_str(&format!("\n{}:{address}\n", paint.bold(&self.name)));
-        let mut shown = None;
-        for instruction in &self.instructions {
-            let source = instruction.source.as_ref().filter(|source| !source.text.is_empty());
-            if source.is_some() && source != shown {
-                let line = source.map(source_comment).unwrap_or_default();
-                text.push_str(&format!("{}\n", paint.dim(&line)));
-                shown = source;
-            }
-            let at = match form {
-                Form::Translated => format!("{:4}", instruction.at),
-                Form::Jited => format!("{:4x}", instruction.at),
-            };
-            text.push_str(&format!("{at}: {}\n", text::line(&instruction.text)));
+fn draw(function: &Function, form: Form, paint: Paint, text: &mut String) {
+    let address = function.address.as_ref().map(|at| format!(" {at}")).unwrap_or_default();
+    text.push_str(&format!("\n{}:{address}\n", paint.bold(&function.name)));
+    let mut shown = None;
+    for instruction in &function.instructions {
+        let source = instruction.source.as_ref().filter(|source| !source.text.is_empty());
+        if source.is_some() && source != shown {
+            let line = source.map(source_comment).unwrap_or_default();
+            text.push_str(&format!("{}\n", paint.dim(&line)));
+            shown = source;
         }
+        let at = match form {
+            Form::Translated => format!("{:4}", instruction.at),
+            Form::Jited => format!("{:4x}", instruction.at),
+        };
+        text.push_str(&format!("{at}: {}\n", text::line(&instruction.text)));
     }
 }
 
@@ -230,6 +183,7 @@ fn some(text: String) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use control::inventory::MapName;
+    use control::inventory::listing::Instruction;
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The binary from outside, without root: a folder of its own for each test, captures made here.
+//! Runs the binary without root; each test has its own folder and creates its captures.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use packet::Mac;
 use pcap::{LinkType, Packet, Writer};
 use serde_json::Value;
 
-/// What the binary answered.
+/// The output of the binary.
 #[derive(Debug)]
 pub struct Answer {
     pub code: i32,
@@ -21,13 +21,13 @@ pub struct Answer {
 
 impl Answer {
     /// # Panics
-    /// When it is no JSON.
+    /// If it is not valid JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-/// Runs `xway` with these words.
+/// Runs `xway` with these arguments.
 pub fn xway(words: &[&str]) -> Answer {
     let output = Command::new(env!("CARGO_BIN_EXE_xway")).args(words).output().unwrap();
     Answer {
@@ -37,7 +37,7 @@ pub fn xway(words: &[&str]) -> Answer {
     }
 }
 
-/// A folder that is gone when the test ends.
+/// A folder that is removed when the test ends.
 pub struct Folder(PathBuf);
 
 impl Folder {

@@ -1,6 +1,7 @@
 //! `Error`: what cannot be imported or exported, where it is, and why.
 
 pub mod flowspec;
+pub mod iptables;
 pub mod nft;
 
 use std::fmt;
@@ -24,6 +25,8 @@ pub enum Cause {
     NftImport(#[from] nft::ImportError),
     /// To nftables.
     NftExport(#[from] nft::ExportError),
+    /// From iptables.
+    IptablesImport(#[from] iptables::ImportError),
     /// From BGP FlowSpec.
     FlowspecImport(#[from] flowspec::ImportError),
     /// To BGP FlowSpec.

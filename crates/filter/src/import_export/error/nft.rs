@@ -64,6 +64,8 @@ pub enum ImportError {
     LimitWithoutDrop { rate: u64 },
     #[error("only `limit rate over … drop` can be imported: packets below the limit continue")]
     LimitBelow,
+    #[error("the limit would apply to several kinds of packets apart: name one protocol before it")]
+    SplitLimit,
     #[error("nft counts bytes without the Ethernet header, the filter whole frames")]
     ByteLimit,
     #[error("the limit has no rate")]

@@ -1,7 +1,7 @@
 //! nftables: rulesets as `nft -j list ruleset` prints them, and as `nft -f` reads them.
 
 mod export;
-mod import;
+pub(crate) mod import;
 
 pub use export::export;
-pub use import::{Lines, import, import_with_lines};
+pub use import::{Lines, import, import_as};

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use packet::quantity::{self, RateUnit};
+
 use super::Error;
-use super::number::digits;
 use super::word::Word;
 use crate::{Action, Unit};
 
@@ -14,9 +15,8 @@ type Units = &'static [(&'static str, u64)];
 
 /// Reads a rate: tokens per second, and their unit.
 pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
-    let text = word.text.to_ascii_lowercase();
-    let packets = scaled(&text, PACKET_RATES).map(|rate| (rate, Unit::Packets));
-    let rate = packets.or_else(|| scaled(&text, BIT_RATES).map(|rate| (rate, Unit::Bits)));
+    let unit = |unit| if unit == RateUnit::Packets { Unit::Packets } else { Unit::Bits };
+    let rate = quantity::rate(&word.text).and_then(|(rate, of)| Some((rate.whole()?, unit(of))));
     match rate {
         Some((0, _)) => Err(Error::at(word, "a rate of 0 passes no packet: use `drop`")),
         Some(rate) => Ok(rate),
@@ -38,12 +38,11 @@ pub(super) fn packet_rate(word: &Word<'_>) -> Result<u64, Error> {
 
 /// Reads a burst in tokens. An amount of bits needs a unit.
 pub(super) fn burst(word: &Word<'_>, unit: Unit) -> Result<u64, Error> {
-    let text = word.text.to_ascii_lowercase();
-    let (units, reason) = match unit {
-        Unit::Packets => (COUNTS, "expected a number of packets, such as 200"),
-        Unit::Bits => (SIZES, "expected an amount such as 64kbyte or 500kbit"),
+    let (burst, reason) = match unit {
+        Unit::Packets => (quantity::count(&word.text), "expected a number of packets, such as 200"),
+        Unit::Bits => (quantity::bits(&word.text), "expected an amount such as 64kbyte or 500kbit"),
     };
-    let burst = scaled(&text, units).ok_or_else(|| Error::at(word, reason))?;
+    let burst = burst.ok_or_else(|| Error::at(word, reason))?;
     if burst == 0 {
         return Err(Error::at(word, "a burst of 0 passes no packet: use `drop`"));
     }
@@ -56,7 +55,8 @@ pub(super) fn time(
     word: &Word<'_>,
     (longest, bound): (Duration, &'static str),
 ) -> Result<Duration, Error> {
-    let Some(time) = scaled(&word.text, TIMES).map(Duration::from_millis) else {
+    let whole = |time: &Duration| time.subsec_nanos().is_multiple_of(1_000_000);
+    let Some(time) = quantity::time(&word.text).filter(whole) else {
         let forms = "whole milliseconds, seconds, minutes, hours, days, such as 500ms, 60s or 10m";
         return Err(Error::at(word, format!("invalid time; expected {forms}")));
     };
@@ -67,14 +67,6 @@ pub(super) fn time(
         return Err(Error::at(word, why));
     }
     if time > longest { Err(Error::at(word, bound)) } else { Ok(time) }
-}
-
-/// A whole number with a unit, converted to the smallest unit.
-fn scaled(text: &str, units: Units) -> Option<u64> {
-    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    u64::try_from(digits(number)?).ok()?.checked_mul(*factor)
 }
 
 /// A rate as text.
@@ -99,12 +91,11 @@ fn shown(amount: u64, units: Units) -> String {
     format!("{}{name}", amount / factor)
 }
 
-// Units, the smallest first.
+// Units that are written, the smallest first.
 const PACKET_RATES: Units =
     &[("pps", 1), ("kpps", 1_000), ("mpps", 1_000_000), ("gpps", 1_000_000_000)];
 const BIT_RATES: Units =
     &[("bps", 1), ("kbps", 1_000), ("mbps", 1_000_000), ("gbps", 1_000_000_000)];
-const COUNTS: Units = &[("", 1), ("k", 1_000), ("m", 1_000_000)];
 const SIZES: Units = &[
     ("bit", 1),
     ("byte", 8),

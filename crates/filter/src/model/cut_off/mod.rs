@@ -61,6 +61,46 @@ pub fn cut_off(rules: &Ruleset, place: &Surroundings) -> Vec<Warning> {
     warnings
 }
 
+/// Why the rules end the session, as a sentence: they drop its packets, or those by which the hosts
+/// on the link find each other's address. `None` if they do not.
+pub fn session_end(rules: &Ruleset, place: &Surroundings) -> Option<String> {
+    let session = place.session.as_ref()?;
+    let mut judge = Judge::new(rules, place);
+    if let Some(warning) = judge.session(session) {
+        return Some(warning.text);
+    }
+    let (need, family) = neighbors(session);
+    judge.drops_all((need, family)).then(|| {
+        let (what, client, rule) = (need.what, session.client.ip(), (need.remedy)(family));
+        format!(
+            "the rules drop {what}, which the SSH session from {client} needs: put `{rule}` first"
+        )
+    })
+}
+
+/// Sample packets without which a session ends, each with its name: those of the session, and those
+/// by which the hosts on the link find each other's address.
+pub fn session_frames(session: &Session, mac: [u8; 6]) -> Vec<(String, Vec<u8>)> {
+    let (need, family) = neighbors(session);
+    let own =
+        (format!("the SSH session from {}", session.client.ip()), probe::session(session, None));
+    let neighbor = (need.frames)(family, &Place::default());
+    let neighbor = neighbor.into_iter().map(|frame| (need.what.to_owned(), frame));
+    let mut frames: Vec<_> = std::iter::once(own).chain(neighbor).collect();
+    for (_, frame) in &mut frames {
+        probe::address_to(frame, mac);
+    }
+    frames
+}
+
+/// ARP or neighbor discovery, whichever the session needs.
+fn neighbors(session: &Session) -> (&'static Probe, Family) {
+    match session.server.is_ipv4() {
+        true => (&NEEDS[0], Family::Ipv4),
+        false => (&NEEDS[1], Family::Ipv6),
+    }
+}
+
 /// A warning that `default = "drop"` drops packets of these families.
 fn warning(need: &Probe, families: &[Family]) -> Warning {
     let rules = families.iter().map(|family| format!("`{}`", (need.remedy)(*family)));
@@ -103,6 +143,17 @@ impl<'a> Judge<'a> {
                 let frame = Frame { bytes, ifindex: place.ifindex, queue: 0 };
                 let judgement = model.judge(&frame, 0);
                 judgement.verdict == Verdict::Drop && judgement.reason == Reason::Default
+            })
+        })
+    }
+
+    /// Whether some packets of a probe are dropped at every place, by a rule or by the default.
+    fn drops_all(&mut self, (need, family): (&Probe, Family)) -> bool {
+        let model = &mut self.model;
+        self.places.iter().all(|place| {
+            (need.frames)(family, place).iter().any(|bytes| {
+                let frame = Frame { bytes, ifindex: place.ifindex, queue: 0 };
+                model.judge(&frame, 0).verdict == Verdict::Drop
             })
         })
     }

@@ -115,6 +115,13 @@ pub(super) fn session(session: &Session, vlan: Option<u16>) -> Vec<u8> {
     transport(family, &place, 6, &tcp(client.port(), server.port(), ACK | PUSH))
 }
 
+/// Addresses a frame to this host, unless it goes to all or to a group.
+pub(super) fn address_to(frame: &mut [u8], mac: [u8; 6]) {
+    if frame.starts_with(&OWN_MAC) {
+        frame[..6].copy_from_slice(&mac);
+    }
+}
+
 fn ethernet(place: &Place, dest: [u8; 6], ether_type: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = [dest, [2, 0, 0, 0, 0, 2]].concat();
     if let Some(vlan) = place.vlan {

@@ -102,3 +102,31 @@ fn a_session_is_cut_off_by_whatever_drops_it() {
         assert_eq!(Session::parse(wrong), None, "{wrong}");
     }
 }
+
+#[test]
+fn sessions_end_by_their_packets_or_by_those_of_their_neighbors() {
+    let session = Session::parse("192.0.2.7 50122 10.0.0.1 22");
+    let place = Surroundings { interface: Some("eth0".to_owned()), session };
+    for (default, written, ends) in [
+        ("pass", &["drop tcp dport 23"][..], false),
+        ("pass", &["drop tcp dport 22"], true),
+        ("pass", &["drop arp"], true),
+        ("pass", &["drop icmpv6"], false),
+        ("drop", &["pass tcp dport 22"], true),
+        ("drop", &["pass tcp dport 22", "pass arp"], false),
+        ("drop", &["pass arp"], true),
+    ] {
+        let found = session_end(&rules(default, written), &place);
+        assert_eq!(found.is_some(), ends, "{default} {written:?}");
+    }
+    assert_eq!(session_end(&rules("drop", &[]), &Surroundings::default()), None, "no session");
+}
+
+#[test]
+fn frames_of_a_session_are_for_this_host_or_for_all() {
+    let session = Session::parse("192.0.2.7 50122 10.0.0.1 22").unwrap();
+    let frames = session_frames(&session, [6; 6]);
+    let heads: Vec<_> = frames.iter().map(|(what, frame)| (&**what, frame[0])).collect();
+    let all = [("the SSH session from 192.0.2.7", 6), ("ARP", 0xff), ("ARP", 6)];
+    assert_eq!(heads, all);
+}

@@ -1,17 +1,17 @@
-//! The search against devices that are known.
+//! The search with simulated devices.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a device loses of a level: 0 to 1.
+/// The share of a level that a device loses: 0 to 1.
 type Device = fn(f64) -> f64;
 
 fn options() -> Options {
     Options { floor: 1e3, ceiling: 10e6, ..Options::default() }
 }
 
-/// Searches a device with a generator that offers so much at most.
+/// Searches a device with a generator that offers at most `most`.
 fn search(options: Options, most: f64, mut device: impl FnMut(f64) -> f64) -> Outcome {
     let mut search = Search::new(options).unwrap();
     while let Some(level) = search.next() {
@@ -21,7 +21,7 @@ fn search(options: Options, most: f64, mut device: impl FnMut(f64) -> f64) -> Ou
     search.outcome()
 }
 
-/// Takes so much and drops the rest.
+/// A device that forwards up to `limit` and drops the rest.
 fn limit(limit: f64) -> impl Fn(f64) -> f64 {
     move |level| (1.0 - limit / level).max(0.0)
 }
@@ -60,7 +60,7 @@ fn devices_that_break_down_under_overload_are_searched_through() {
 }
 
 #[test]
-fn what_binds_is_told() {
+fn the_limiting_factor_is_reported() {
     let fine = |_: f64| 0.0;
     for (label, most, device, binding, found) in [
         ("ceiling", 1e9, 1e9, Binding::Ceiling, 10e6),
@@ -122,7 +122,7 @@ fn one_hiccup_is_no_limit() {
 
 #[test]
 fn a_level_that_fails_when_it_is_confirmed_is_left() {
-    // Passes a trial of 1 Mpps once, and never more than 0.6 Mpps after that.
+    // Passes a trial of 1 Mpps once, and at most 0.6 Mpps afterwards.
     let mut lucky = true;
     let outcome = search(options(), 1e9, |level| {
         let at = if lucky { 1e6 } else { 6e5 };
@@ -140,7 +140,8 @@ fn a_generator_that_stalls_now_and_then_is_no_limit() {
         let mut search = Search::new(Options { retries: 2, ..options() }).unwrap();
         while let Some(aim) = search.next() {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // One trial in four offers much less in the mean; what it sent it sent at the aim.
+            // One trial in four offers much less on average, although it sends at the requested
+            // rate.
             let share = if state >> 62 == 0 { 0.6 } else { 1.0 };
             search.record(Seen { level: aim * share, loss: limit(2.5e6)(aim) });
         }
@@ -152,8 +153,8 @@ fn a_generator_that_stalls_now_and_then_is_no_limit() {
 }
 
 #[test]
-fn a_generator_that_gets_weaker_is_told() {
-    // Overloads the device at first, and then offers less than half of what it is asked for.
+fn a_generator_that_becomes_slower_is_reported() {
+    // Overloads the device at first, and then offers less than half of the requested level.
     let mut trial = 0;
     let mut search = Search::new(options()).unwrap();
     while let Some(aim) = search.next() {
@@ -171,7 +172,7 @@ fn noisy_devices_are_found_too() {
     for seed in 1..=50_u64 {
         let mut state = seed;
         let outcome = search(Options { retries: 3, ..options() }, 1e9, |level| {
-            // One in ten trials loses a little for no reason (xorshift, from the seed).
+            // One in ten trials loses a little without a cause (xorshift, from the seed).
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -185,7 +186,7 @@ fn noisy_devices_are_found_too() {
 
 #[test]
 fn what_is_found_passed_where_loss_does_not_rise_with_the_rate() {
-    // Sleeps between packets and wakes too late, at rates between 0.2 and 0.7 Mpps.
+    // A device that sleeps between packets and wakes too late, at rates from 0.2 to 0.7 Mpps.
     let sleepy = |level: f64| match level {
         level if level > 3e6 => 1.0 - 3e6 / level,
         level if (2e5..7e5).contains(&level) => 0.01,
@@ -217,7 +218,7 @@ fn options_that_make_no_sense_are_refused() {
 
 proptest! {
     #[test]
-    fn it_ends_whatever_it_is_told(seen in prop::collection::vec((0.0..2.0f64, 0.0..1.0f64), 200)) {
+    fn it_ends_for_any_results(seen in prop::collection::vec((0.0..2.0f64, 0.0..1.0f64), 200)) {
         let mut search = Search::new(options()).unwrap();
         let mut answers = seen.into_iter();
         let mut trials = 0;

@@ -1,4 +1,4 @@
-//! Recordings on the engine: every frame, in order, when it is due.
+//! Recordings on the engine: all frames, in order, when they are due.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::super::tests::engine::Engine;
 use super::*;
 use crate::program::abi::state;
 
-/// Frames of these lengths, each with a number of its own in every byte, so far apart.
+/// Frames of these lengths, `gap_us` apart. All bytes of a frame hold its number.
 fn recording(lens: &[usize], gap_us: u64) -> Recording {
     let mut recording = Recording { rounds: 0, ..Recording::default() };
     for (number, len) in lens.iter().enumerate() {
@@ -30,7 +30,7 @@ fn engine(job: &ReplayJob) -> Engine {
     Engine::of(replay(job).unwrap(), STEP_NS)
 }
 
-/// Runs it until a frame leaves, as one does before long.
+/// Runs the program until it sends a frame, within a bounded number of runs.
 fn next(engine: &mut Engine) -> Vec<u8> {
     for _ in 0..100_000 {
         let outcome = engine.run();
@@ -57,7 +57,7 @@ fn frames_come_byte_for_byte_and_in_order_round_after_round() {
 
 #[test]
 fn a_recording_of_many_blocks_is_walked_through() {
-    // Blocks that end with more or less room, and one frame behind the last that is full.
+    // Blocks with different amounts of unused space, and one frame after the last full block.
     let lens: Vec<usize> = (0..1000).map(|number| 1514 - number % 97).collect();
     let recording = recording(&lens, 0);
     let job = job(&recording);
@@ -106,7 +106,7 @@ fn frames_of_one_time_leave_together() {
 #[test]
 fn what_is_too_late_moves_the_schedule() {
     let recording = recording(&[60; 100], 1000);
-    // Each look at the clock takes 4 ms: nothing can be in time.
+    // Each reading of the clock takes 4 ms, so that no frame is in time.
     let mut engine = Engine::of(replay(&job(&recording)).unwrap(), 4_000_000);
     (0..50).for_each(|_| drop(next(&mut engine)));
     assert!(engine.state(state::SLIPPED) > 0);
@@ -160,5 +160,5 @@ fn what_cannot_be_sent_so_is_refused() {
     }
 }
 
-/// One look at the clock.
+/// Time that passes with each reading of the clock.
 const STEP_NS: u64 = 500;

@@ -9,7 +9,7 @@ use crate::program::{Clock, Gaps, Job};
 use crate::stamp::{Expect, Kind, Stamp};
 use crate::template::{Draw, Order, Size, Template};
 
-/// Three streams, 3 to 2 to 1: constant, of two sizes, stamped.
+/// Three streams with weights 3, 2 and 1: constant, of two sizes, stamped.
 fn streams() -> Vec<Template> {
     let size = |len| Size { len, words: vec![], sums: vec![] };
     let sizes = Template {
@@ -75,7 +75,7 @@ fn who_has_nothing_to_send_waits_once_in_a_batch() {
         for clock in [Clock::Frame, Clock::Group] {
             let mut engine = Engine::new(&Job { pace, clock, group: 8, ..job(&streams) });
             engine.set(control::GO, 0);
-            // The clock moves on by looks alone: 20 µs for each wait, and few without one.
+            // Only readings advance the clock: 20 µs for each wait, and few readings without one.
             let before = engine.now();
             (0..80).for_each(|_| assert_eq!(engine.run().verdict, Verdict::Drop));
             let waited = engine.now() - before;
@@ -85,7 +85,7 @@ fn who_has_nothing_to_send_waits_once_in_a_batch() {
 }
 
 #[test]
-fn the_end_is_told_in_stamps_that_are_not_counted() {
+fn the_end_is_announced_in_stamps_that_are_not_counted() {
     for (pace, clock) in [(None, Clock::Frame), (Some(Gaps::Even), Clock::Group)] {
         let streams = streams();
         let mut engine = Engine::new(&Job { pace, clock, ..job(&streams) });
@@ -103,7 +103,7 @@ fn the_end_is_told_in_stamps_that_are_not_counted() {
             assert_eq!((stamp.kind, stamp.stream, stamp.number), (Kind::End, 9, 100));
             ends += 1;
         }
-        assert_eq!(ends, 20, "one of three is of the stream with stamps, whatever the weights");
+        assert_eq!(ends, 20, "one of three frames has a stamp, whatever the weights");
         let after = [state::SENT, state::BYTES, state::STREAMS + 16].map(|at| engine.state(at));
         assert_eq!(before, after);
     }

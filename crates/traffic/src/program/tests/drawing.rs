@@ -1,4 +1,4 @@
-//! Numbers: which are drawn, by which thread, how often.
+//! Numbers: which are drawn, by which thread, and how often.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use crate::program::Job;
 use crate::program::fixture::plain;
 use crate::template::{Draw, Field, Order, Template, Values};
 
-/// A stream that shows what it draws, in eight bytes.
+/// A stream whose frames contain the drawn number, in eight bytes.
 fn stream(last: u64, order: Order) -> Template {
     let values = Values::Range { first: 0, step: 1 };
     let field = Field { name: "n".into(), bit_at: 160, bits: 64, draw: 0, values };
     Template { draws: vec![Draw { last, order }], fields: vec![field], ..plain(60) }
 }
 
-/// What one thread draws.
+/// The numbers that one thread draws.
 fn drawn(template: &Template, thread: u32, threads: u32, seed: u64, count: usize) -> Vec<u64> {
     let streams = [template.clone()];
     let mut engine = Engine::new(&Job { thread, threads, seed, ..job(&streams) });

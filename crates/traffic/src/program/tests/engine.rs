@@ -1,5 +1,5 @@
-//! A program on the engine, fed as live runs feed it: frames are recycled, with whatever was
-//! written into them last and whatever their receiver did to them.
+//! Runs a program on the engine in the same way as live runs do: frames are recycled, with what was
+//! last written into them and the changes of their receiver.
 
 use spec::{Expect, Input, Map as _, Outcome, Verdict};
 use vm::{Machine, Options, Worker, World};
@@ -15,15 +15,15 @@ pub struct Engine {
     machine: Machine,
     worker: Worker,
     program: usize,
-    /// Frames of the pool; one after the other is used.
+    /// The frame pool; its frames are used in turn.
     pool: Vec<Vec<u8>>,
-    /// How long a receiver made all of them, until the program says another length.
+    /// Length that a receiver gave each frame, until the program sets another one.
     left: Vec<Option<usize>>,
     runs: usize,
     control: [u64; control::LEN / 8],
 }
 
-/// One thread that sends all of these as fast as it can.
+/// One thread that sends all templates as fast as possible.
 pub fn job(templates: &[Template]) -> Job<'_> {
     Job {
         templates,
@@ -43,7 +43,7 @@ impl Engine {
         Self::of(compile(job).unwrap(), 1000)
     }
 
-    /// Each look at the clock takes so long.
+    /// Creates an engine whose clock advances by `step_ns` with each reading.
     pub fn of(made: Made, step_ns: u64) -> Self {
         let mut world = World::default();
         world.clock.step_ns = step_ns;
@@ -63,7 +63,7 @@ impl Engine {
         engine
     }
 
-    /// Writes a word of the control.
+    /// Writes a word of the control map.
     pub fn set(&mut self, offset: usize, value: u64) {
         self.control[offset / 8] = value;
         let bytes: Vec<u8> = self.control.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -71,7 +71,7 @@ impl Engine {
         map.update(&[0; 4], &bytes, Expect::Any).unwrap();
     }
 
-    /// A word of the state.
+    /// Reads a word of the state.
     pub fn state(&self, offset: usize) -> u64 {
         let value = self.machine.map(abi::STATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
         u64::from_ne_bytes(value[offset..offset + 8].try_into().unwrap())
@@ -88,7 +88,7 @@ impl Engine {
         Histogram::from_counts(counts.iter().map(|count| u64::from_ne_bytes(*count)))
     }
 
-    /// Its clock, ns.
+    /// The time of its clock, ns.
     pub fn now(&self) -> u64 {
         self.worker.now_ns()
     }
@@ -97,7 +97,7 @@ impl Engine {
         self.worker.set_clock_ns(now_ns);
     }
 
-    /// Runs it on the next frame of the pool.
+    /// Runs the program on the next frame of the pool.
     pub fn run(&mut self) -> Outcome {
         let slot = self.runs % self.pool.len();
         self.runs += 1;
@@ -106,7 +106,7 @@ impl Engine {
         let verdict = Verdict::from_code(self.worker.execute(self.program).unwrap());
         let mut packet = self.worker.packet().into_owned();
         self.pool[slot][..packet.len()].copy_from_slice(&packet);
-        // The kernel notes a frame's length only when it is not the one that the run was given.
+        // The kernel updates the length of a frame only if it differs from the run's input.
         if packet.len() != self.pool[slot].len() {
             self.left[slot] = None;
         } else if let Some(left) = self.left[slot] {
@@ -116,7 +116,7 @@ impl Engine {
         Outcome { verdict, packet, metadata: vec![], redirect_ifindex }
     }
 
-    /// The next frame that goes.
+    /// Runs the program until a frame is sent, and returns the frame.
     pub fn send(&mut self) -> Vec<u8> {
         let outcome = self.run();
         assert_eq!(outcome.verdict, Verdict::Redirect);
@@ -124,7 +124,7 @@ impl Engine {
         outcome.packet
     }
 
-    /// Spoils the first bytes of every frame of the pool, and makes it so long.
+    /// Overwrites the first bytes of every frame of the pool, and sets its length.
     pub fn spoil(&mut self, headers: usize, len: usize) {
         self.left.fill(Some(len));
         self.pool.iter_mut().for_each(|frame| {

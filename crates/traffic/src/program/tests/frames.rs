@@ -1,4 +1,4 @@
-//! Every byte of every frame.
+//! Compares every byte of every frame.
 
 use super::engine::{Engine, job};
 use crate::program::abi::OUT;
@@ -8,7 +8,7 @@ use crate::stamp::{Expect, Stamp};
 use crate::stream::File;
 use crate::template::{Checksum, Draw, Field, Order, Size, Template, Values};
 
-/// Runs a job and compares `count` frames with what is planned.
+/// Runs a job and compares `count` frames with the plan.
 fn check(job: &Job, count: usize, label: &str) {
     let mut engine = Engine::new(job);
     let mut before = 0;
@@ -28,7 +28,7 @@ fn check(job: &Job, count: usize, label: &str) {
     }
 }
 
-/// A stream of one field over one draw.
+/// A stream with one field and one draw.
 fn field(bit_at: usize, bits: u32, draw: Draw, values: Values) -> Template {
     let name = "f".into();
     Template {
@@ -146,7 +146,8 @@ fn random_templates_become_what_they_mean() {
     }
 }
 
-/// Every protocol, as files describe them: tunnels, fragments, flows, odd fields, wrong checksums.
+/// Every protocol, as described in files: tunnels, fragments, flows, unusual fields, wrong
+/// checksums.
 #[test]
 fn described_streams_become_what_they_mean() {
     let zoo = File::parse(include_str!("../../../tests/stream/zoo.toml")).unwrap();

@@ -1,4 +1,4 @@
-//! Programs on the engine, frame by frame against what their templates mean.
+//! Programs on the engine: every frame is compared with its template.
 
 mod counting;
 mod drawing;

@@ -1,4 +1,4 @@
-//! Schedules, on a clock that moves on by 1 µs with each look.
+//! Schedules, with a clock that advances by 1 µs with each reading.
 
 use spec::Verdict;
 
@@ -7,7 +7,7 @@ use crate::program::abi::{FRACTION, control, state};
 use crate::program::fixture::{plain, random};
 use crate::program::{Gaps, Job, compile};
 
-/// A paced program, and what its batches do.
+/// A paced program, and the outcome of its batches.
 struct Paced {
     engine: Engine,
     group: usize,
@@ -22,13 +22,13 @@ impl Paced {
         Self { engine, group: group as usize }
     }
 
-    /// Runs a batch: how many of its frames went.
+    /// Runs a batch; returns the number of frames that were sent.
     fn batch(&mut self) -> usize {
         let verdicts = (0..self.group).map(|_| self.engine.run().verdict);
         verdicts.filter(|verdict| *verdict == Verdict::Redirect).count()
     }
 
-    /// When groups leave, from the first on; batches are whole or empty.
+    /// Departure times of groups, from the first; each batch is sent completely or not at all.
     fn departures(&mut self, groups: usize) -> Vec<u64> {
         let mut times = Vec::new();
         while times.len() < groups {
@@ -96,9 +96,9 @@ fn a_rate_is_changed_and_taken_off_in_mid_run() {
     let slow = paced.departures(5);
     assert!(slow[4] - slow[1] >= 590_000, "{slow:?}");
     paced.engine.set(control::INTERVAL, 0);
-    assert!((0..100).all(|_| paced.batch() == 4), "nothing is given back");
+    assert!((0..100).all(|_| paced.batch() == 4), "no frame is returned");
     let counted = paced.engine.late().count();
-    assert_eq!(counted, 10, "what is not paced is not late");
+    assert_eq!(counted, 10, "unpaced frames are not late");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_wait_is_never_long() {
 }
 
 #[test]
-fn a_batch_whose_first_frame_is_held_stays_behind() {
+fn a_batch_whose_first_frame_is_held_is_returned() {
     let mut paced = Paced::new(4, Gaps::Even, 50_000);
     paced.engine.set(control::GO, 0);
     assert_eq!(paced.engine.run().verdict, Verdict::Drop);

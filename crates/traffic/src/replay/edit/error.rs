@@ -1,17 +1,17 @@
-//! `EditError`: text that is not an edit.
+//! `EditError`: text that is not a valid edit.
 
 use std::net::IpAddr;
 
 use packet::ParseError;
 
-/// Why text is not an edit of captured frames.
+/// Why text is not a valid edit of captured frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
     /// A map without `=`.
     #[error("invalid map `{text}`; expected FROM=TO, optionally after src: or dst:")]
     Map { text: String },
-    /// A part of a map that is not what `kind` says.
+    /// A part of a map that is not a valid `kind`.
     #[error("invalid {kind} `{text}`")]
     Value { text: String, kind: &'static str },
     /// A part of a map that is not an Ethernet address.
@@ -23,7 +23,7 @@ pub enum EditError {
     /// A prefix length that exceeds the address.
     #[error("the prefix length of {address}/{length} is longer than the address")]
     PrefixLength { address: IpAddr, length: u8 },
-    /// A range of ports that ends below its first.
+    /// A range of ports whose last port is less than its first.
     #[error("invalid range of ports `{text}`: it ends below its first port")]
     PortRange { text: String },
     /// A VLAN id that is not a number of 12 bits.

@@ -1,4 +1,4 @@
-//! Captures made in memory, and what becomes of them.
+//! Captures in memory, and the recordings that they become.
 
 use packet::Mac;
 use pcap::{Resolution, Writer};
@@ -10,7 +10,7 @@ use super::*;
 const ETHERNET: [u8; 60] = [7; 60];
 const START: u64 = 1_700_000_000_000_000_000;
 
-/// A packet that was captured so many nanoseconds after the first.
+/// A packet that was captured `after_ns` after the first.
 fn packet(after_ns: u64, data: &[u8]) -> Packet {
     let original_len = data.len() as u32;
     Packet {
@@ -50,7 +50,7 @@ fn frames_are_as_captured_with_their_times() {
 }
 
 #[test]
-fn timing_is_what_was_asked_for() {
+fn timing_is_as_requested() {
     let packets = [0, 1_000, 5_000].map(|at| packet(at, &ETHERNET));
     for (timing, wanted, length) in [
         (Timing::Captured, [0, 1_000, 5_000], 7_500),
@@ -99,7 +99,7 @@ fn what_cannot_be_sent_is_left_out_and_counted() {
 
     let wireless = capture(LinkType(105), &[packet(0, &ETHERNET)]);
     let error = Recording::read(&wireless[..], &Options::default()).unwrap_err();
-    assert!(error.to_string().contains("nothing to send: 1 left out: link type 105"), "{error}");
+    assert!(error.to_string().contains("nothing to send: 1 left out: 802.11 (105)"), "{error}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn packets_without_ethernet_get_a_header() {
     let options = Options { framing, ..Options::default() };
     let (recording, notes) = Recording::read(&ip[..], &options).unwrap();
     assert_eq!(recording.bytes[..14], [4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2, 8, 0]);
-    assert_eq!((recording.longest(), notes.framed), (34, 1));
+    assert_eq!((recording.longest(), notes.framed), (34, [(LinkType::RAW, 1)].into()));
 }
 
 #[test]
@@ -153,6 +153,17 @@ fn each_interface_of_a_capture_has_its_link_type() {
     let (recording, notes) = Recording::read(&bytes[..], &Options::default()).unwrap();
     let lengths: Vec<_> = recording.frames.iter().map(|frame| frame.len).collect();
     assert_eq!((lengths, notes.missing()), (vec![60, 74], 1));
+}
+
+#[test]
+fn a_strict_reader_takes_ethernet_alone() {
+    let strict = Options { link: LinkPolicy::Strict, ..Options::default() };
+    assert!(read(&[packet(0, &ETHERNET)], &strict).is_ok());
+    for (link, name) in [(LinkType::RAW, "raw IP (101)"), (LinkType(9), "PPP (9)")] {
+        let bytes = capture(link, &[packet(0, &[0x45; 40])]);
+        let error = Recording::read(&bytes[..], &strict).unwrap_err().to_string();
+        assert!(error.contains(&format!("packet 1 is {name}")), "{error}");
+    }
 }
 
 #[test]
@@ -180,7 +191,7 @@ fn a_damaged_capture_is_sent_as_far_as_it_is_whole() {
     assert_eq!(
         (recording.frames.len(), notes.damage),
         (2, None),
-        "what is behind is not looked at"
+        "the rest of the capture is not read"
     );
 }
 
@@ -222,7 +233,7 @@ fn options_that_make_no_sense_are_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_behind_a_header_give_frames_or_an_error(
+    fn any_bytes_after_a_header_result_in_frames_or_an_error(
         link in prop::sample::select(vec![0_u16, 1, 9, 12, 50, 51, 101, 104, 108, 113, 228, 276]),
         packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..8),
         cut in 0..4000_usize,

@@ -1,4 +1,4 @@
-//! Which frames are taken as whole, and what a reflected one looks like.
+//! Which frames are intact, and what a reflected frame looks like.
 
 use super::frames::{Carrier, FROM4, TO4, stamp};
 use crate::sink::reflect::reflect;
@@ -46,7 +46,7 @@ fn errors_that_quote_a_frame_are_not_taken_for_it() {
     }
 }
 
-/// Behind Ethernet, in a frame of UDP over IPv4.
+/// Offset of the IP header, in a frame of UDP over IPv4.
 const IP: usize = 14;
 const UDP: usize = IP + 20;
 
@@ -87,7 +87,7 @@ fn what_is_not_verified_is_right() {
     }
 }
 
-/// Changes a word of the IP header and fixes its checksum.
+/// Changes a word of the IP header, and corrects its checksum.
 fn put(frame: &mut [u8], at: usize, word: [u8; 2]) {
     let half = |frame: &[u8], at: usize| u32::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
     let sum = (half(frame, IP + 10) ^ 0xffff) + (half(frame, at) ^ 0xffff);
@@ -145,7 +145,7 @@ fn a_reflected_frame_is_whole_and_goes_the_other_way() {
     }
 }
 
-/// The header says that it is 52 bytes long, so that the ports would be in the stamp.
+/// The IP header claims a length of 52 bytes, so that the ports would be inside the stamp.
 #[test]
 fn a_stamp_stays_whole_where_a_header_reaches_into_it() {
     let kind = Kind::Data(Expect::Pass);

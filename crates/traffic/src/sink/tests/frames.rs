@@ -4,7 +4,7 @@ use etherparse::{PacketBuilder, VlanId};
 
 use crate::stamp::{Expect, Kind, Stamp};
 
-/// What carries the stamp.
+/// The protocol that carries the stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     Udp4,
@@ -32,7 +32,7 @@ impl Carrier {
         Self::Raw,
     ];
 
-    /// A whole frame with a payload of `length` bytes and the stamp behind it.
+    /// A complete frame: a payload of `length` bytes, followed by the stamp.
     pub fn frame(self, length: usize, stamp: &Stamp) -> Vec<u8> {
         let mut payload: Vec<u8> = (0..length).map(|n| n as u8).collect();
         payload.extend(stamp.bytes());
@@ -75,7 +75,7 @@ impl Carrier {
     }
 }
 
-/// Of stream and source, with this number, sent at time 0.
+/// A stamp of a stream and source with this number, sent at time 0.
 pub fn stamp(stream: u16, source: u8, number: u32) -> Stamp {
     Stamp { stream, source, number, time_ns: 0, kind: Kind::Data(Expect::Pass) }
 }
@@ -84,7 +84,7 @@ pub fn udp(stamp: &Stamp) -> Vec<u8> {
     Carrier::Udp4.frame(2, stamp)
 }
 
-/// How many of these frames there were.
+/// A stamp that announces the number of frames that were sent.
 pub fn end(stream: u16, source: u8, count: u32) -> Vec<u8> {
     udp(&Stamp { kind: Kind::End, ..stamp(stream, source, count) })
 }

@@ -1,4 +1,4 @@
-//! The compiled object is what the Rust half takes it for.
+//! The compiled object has the layout that the Rust code expects.
 
 use spec::Spec;
 
@@ -10,10 +10,10 @@ use crate::sink::{FrameAction, SinkConfig, WINDOW};
 fn windows_and_histograms_have_the_same_size_on_both_sides() {
     let spec = Spec::parse("sink", OBJECT).unwrap();
     let size = |name: &str| spec.map(name).unwrap().value_size as usize;
-    // A 64-bit word remembers 32 numbers.
+    // A 64-bit word holds the bits of 32 numbers.
     assert_eq!(size("sink_windows"), WINDOW / 32 * 8);
     assert_eq!(size("sink_times"), 2 * BUCKETS * 8);
-    assert!(size("sink_times") < 32 << 10, "the kernel's most for one processor");
+    assert!(size("sink_times") < 32 << 10, "the kernel's maximum for one processor");
     for program in [PROGRAM, PROGRAM_FRAGS] {
         assert!(spec.programs.iter().any(|one| one.name == program), "{program}");
     }

@@ -1,4 +1,4 @@
-//! The sink's accounts: tables for the tracker, and the program held to it on the engine.
+//! The sink's counters: tables of cases for the tracker, which the program must agree with.
 
 mod checksums;
 mod frames;

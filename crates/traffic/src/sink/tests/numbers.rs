@@ -1,4 +1,4 @@
-//! What the tracker makes of numbers: loss, duplicates, reordering, wraps, ends.
+//! What the tracker concludes from numbers: loss, duplicates, reordering, wraps, ends.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::frames::{Carrier, end, stamp, udp};
 use crate::sink::{Reason, SinkConfig, SinkReport, StreamReport, Tracker, WINDOW};
 use crate::stamp::{Expect, Kind, Stamp};
 
-/// One frame: a number, or the end.
+/// One received frame: its number, or an announcement of the end.
 #[derive(Clone, Copy, Debug)]
 enum Came {
     No(u32),
@@ -34,10 +34,10 @@ fn stream(frames: &[Came]) -> StreamReport {
 }
 
 #[test]
-fn numbers_tell_what_happened() {
+fn numbers_determine_the_counters() {
     const W: u32 = WINDOW as u32;
     type Row = (&'static str, &'static [Came], [u64; 5], Option<u64>);
-    // Received, lost, reordered, duplicated, late; and how many were sent.
+    // Received, lost, reordered, duplicated, late; and the number sent.
     let table: &[Row] = &[
         ("all came", &[No(0), No(1), No(2), End(3)], [3, 0, 0, 0, 0], Some(3)),
         ("a gap", &[No(0), No(2), End(3)], [2, 1, 0, 0, 0], Some(3)),
@@ -75,7 +75,7 @@ fn numbers_tell_what_happened() {
             No(number) => Some(u64::from(*number)),
             End(_) => None,
         });
-        // A marker for "all up to the highest, but those received".
+        // A value that stands for "all up to the highest, except those received".
         let lost =
             if counts[1] == 0xf_ffff { highest.max().unwrap() + 1 - counts[0] } else { counts[1] };
         let expected = [counts[0], lost, counts[2], counts[3], counts[4]];
@@ -196,7 +196,7 @@ fn times_are_those_between_stamp_and_arrival() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A set of all numbers agrees, as long as none is further behind than the window.
+    /// The tracker agrees with a set of all numbers if none is older than the window.
     #[test]
     fn a_set_of_numbers_agrees(
         start in any::<u32>(),

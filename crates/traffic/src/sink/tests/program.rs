@@ -1,4 +1,4 @@
-//! The compiled program on the engine, told apart from the tracker in nothing.
+//! The compiled program on the engine agrees with the tracker in every respect.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -36,13 +36,13 @@ impl Engine {
         Self { config: config.clone(), machine, workers, program }
     }
 
-    /// A processor's clock, set to this time if that is not past.
+    /// Sets a processor's clock to this time, unless it is in the past; returns the time.
     fn clock(&mut self, now_ns: u64, cpu: usize) -> u64 {
         self.workers[cpu].set_clock_ns(now_ns);
         self.workers[cpu].now_ns()
     }
 
-    /// Verdict and frame afterwards.
+    /// Runs the program; returns its verdict, and the frame afterwards.
     fn run(&mut self, frame: &[u8], cpu: usize) -> (Verdict, Vec<u8>) {
         let worker = &mut self.workers[cpu];
         worker.put(&Input { packet: frame.to_vec(), ..Input::default() }).unwrap();
@@ -52,11 +52,11 @@ impl Engine {
 
     pub fn report(&self) -> SinkReport {
         let maps = self.machine.maps();
-        let find = |name: &str| maps.iter().find(|map| map.facts().name == name).ok_or(());
+        let find = |name: &str| maps.iter().find(|map| map.attributes().name == name).ok_or(());
         Maps::find(|name| find(name).map(|map| &**map)).unwrap().report(&self.config).unwrap()
     }
 
-    /// Frames of each reason so far.
+    /// Number of frames of each reason so far.
     fn reasons(&self) -> Vec<u64> {
         let stats = self.machine.map("xway_stats").unwrap();
         let of = |reason: Reason| {
@@ -71,7 +71,7 @@ impl Engine {
     }
 }
 
-/// Both judge the frame, and must agree in everything.
+/// Judges a frame with the program and with the tracker, which must agree in every respect.
 pub fn judge_both(engine: &mut Engine, tracker: &mut Tracker, frame: &[u8], now: u64, cpu: usize) {
     let (before, now) = (engine.reasons(), engine.clock(now, cpu));
     let (verdict, left) = engine.run(frame, cpu);
@@ -82,7 +82,7 @@ pub fn judge_both(engine: &mut Engine, tracker: &mut Tracker, frame: &[u8], now:
     assert_eq!((verdict, left), expected(engine.config.action, frame, reason), "{reason:?}");
 }
 
-/// What should become of a frame.
+/// The expected verdict for a frame, and its bytes afterwards.
 fn expected(action: FrameAction, frame: &[u8], reason: Reason) -> (Verdict, Vec<u8>) {
     let whole =
         matches!(reason, Reason::Received | Reason::Duplicated | Reason::Late | Reason::End);
@@ -104,7 +104,7 @@ fn expected(action: FrameAction, frame: &[u8], reason: Reason) -> (Verdict, Vec<
 }
 
 #[test]
-fn all_carriers_sizes_and_fates() {
+fn all_carriers_sizes_and_outcomes() {
     for action in [FrameAction::Drop, FrameAction::Pass, FrameAction::Reflect] {
         let config = SinkConfig { action, ..SinkConfig::new("eth0") };
         let (mut engine, mut tracker) = (Engine::new(&config), Tracker::new(&config));
@@ -135,7 +135,7 @@ fn frames_cut_anywhere_are_judged_alike() {
         let frame = carrier.frame(40, &stamp(1, 0, 5));
         for length in 14..frame.len() {
             judge_both(&mut engine, &mut tracker, &frame[..length], 0, 0);
-            // With a stamp at the end of what is left.
+            // With a stamp at the end of the remaining bytes.
             let cut = [&frame[..length], &stamp(1, 0, length as u32).bytes()].concat();
             judge_both(&mut engine, &mut tracker, &cut, 0, 0);
         }
@@ -164,7 +164,7 @@ fn frames_of_several_buffers() {
 }
 
 #[test]
-fn clocks_decide_which_times_are_told() {
+fn clocks_determine_which_times_are_measured() {
     for (clocks, counts) in
         [(Clocks::Shared, [3, 2]), (Clocks::Apart, [1, 2]), (Clocks::Ignored, [0, 0])]
     {
@@ -181,7 +181,7 @@ fn clocks_decide_which_times_are_told() {
 }
 
 #[test]
-fn sources_beyond_the_room_are_told_and_the_others_keep_their_books() {
+fn sources_beyond_the_capacity_are_counted_and_others_remain_exact() {
     for (streams, sources) in [(2, 4), (1, 1), (64, 256), (3, 2)] {
         let config = SinkConfig { streams, sources, ..SinkConfig::new("eth0") };
         let (mut engine, mut tracker) = (Engine::new(&config), Tracker::new(&config));
@@ -201,13 +201,13 @@ fn sources_beyond_the_room_are_told_and_the_others_keep_their_books() {
     }
 }
 
-/// Processors that see the same frames at the same time: each number is new to exactly one.
+/// Processors that receive the same frames at the same time: only one of them counts each number.
 #[test]
 fn processors_share_a_source_without_a_lock() {
     const FRAMES: u32 = 10_000;
     let config = SinkConfig { verify: false, sources: 4, streams: 1, ..SinkConfig::new("eth0") };
     let engine = Engine::new(&config);
-    // How far each has come: neither begins a frame before the other has come to it, too.
+    // The progress of each processor: neither begins a frame before the other has reached it.
     let turns = [AtomicU32::new(0), AtomicU32::new(0)];
     thread::scope(|scope| {
         for cpu in 0..2 {

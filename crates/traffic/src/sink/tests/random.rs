@@ -1,4 +1,4 @@
-//! Random frames in random order: program and tracker say the same of each, and in the end.
+//! Random frames in random order: program and tracker agree on each, and at the end.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::stamp::{Expect, Kind, Stamp};
 struct Event {
     frame: Vec<u8>,
     cpu: usize,
-    /// Since the one before.
+    /// Time since the previous event.
     after_ns: u64,
 }
 
@@ -26,7 +26,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
-/// Near each other, so that there are duplicates; near a wrap of 32 bits; anywhere.
+/// Numbers close to each other, so that there are duplicates; close to a wrap of 32 bits; or any.
 fn number() -> impl Strategy<Value = u32> {
     let near = 0..40_u32;
     prop_oneof![
@@ -46,7 +46,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
             let stamp = Stamp { stream, source, number, time_ns, kind };
             let mut frame = carrier.frame(length, &stamp);
             if let Some(index) = turned {
-                // Lengths and types are among what is turned.
+                // The changed bytes may be lengths and types.
                 let at = index.index(frame.len());
                 frame[at] ^= 1 << bit;
             }

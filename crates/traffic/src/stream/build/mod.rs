@@ -55,9 +55,9 @@ pub(super) struct Builder<'a> {
     fields: Vec<Field>,
     flows: vary::FlowDraw,
     claims: Vec<Claim>,
-    /// The present layer, as errors name it: `layer 3 (udp)`.
+    /// The current layer, as errors name it: `layer 3 (udp)`.
     layer: String,
-    /// Offset of the present layer in the frame.
+    /// Offset of the current layer in the frame.
     start: usize,
     next: Next,
     /// Offset of the byte in the previous layer that names this one.
@@ -114,8 +114,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Begins the next layer. `label` names it in errors; `follows` says whether it may follow the
-    /// previous layer, and by which number.
+    /// Begins the next layer. `label` names it in errors; `follows` states whether it may follow
+    /// the previous layer, and by which number.
     pub fn begin(&mut self, label: String, follows: Follows) -> Result<(), Error> {
         let previous = std::mem::replace(&mut self.layer, label);
         self.start = self.bytes.len();
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Offset of the present layer in the frame.
+    /// Offset of the current layer in the frame.
     pub const fn start(&self) -> usize {
         self.start
     }

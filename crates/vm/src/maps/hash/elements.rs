@@ -18,18 +18,18 @@ pub(super) struct Elements {
 
 impl Elements {
     /// Memory for `count` elements, none of them in a chain.
-    pub fn create(facts: &MapAttributes, count: u64) -> Result<Self, Errno> {
-        let head = Chains::head_bytes(facts.key_size);
-        let together = !facts.kind.is_per_cpu();
-        let stride = if together { head + facts.stride() } else { head };
+    pub fn create(attributes: &MapAttributes, count: u64) -> Result<Self, Errno> {
+        let head = Chains::head_bytes(attributes.key_size);
+        let together = !attributes.kind.is_per_cpu();
+        let stride = if together { head + attributes.stride() } else { head };
         let bytes = count.checked_mul(stride).ok_or(Errno::ENOMEM)?;
         let nodes = Arc::new(Slab::new(bytes)?);
         let values = if together {
-            Values::inside(facts, Arc::clone(&nodes), count, (head, stride))?
+            Values::inside(attributes, Arc::clone(&nodes), count, (head, stride))?
         } else {
-            Values::create(facts, count)?
+            Values::create(attributes, count)?
         };
-        let chains = Chains::new(facts.max_entries, facts.key_size, nodes, stride)?;
+        let chains = Chains::new(attributes.max_entries, attributes.key_size, nodes, stride)?;
         Ok(Self { chains, values })
     }
 
@@ -40,14 +40,14 @@ impl Elements {
 
     /// The address of `cpu`'s value.
     #[inline]
-    pub fn address(&self, facts: &MapAttributes, cpu: u32, node: Node) -> u64 {
-        self.values.address(facts, element(node), cpu)
+    pub fn address(&self, attributes: &MapAttributes, cpu: u32, node: Node) -> u64 {
+        self.values.address(attributes, element(node), cpu)
     }
 
     /// Inserts a new element into its chain.
     pub fn insert(
         &self,
-        facts: &MapAttributes,
+        attributes: &MapAttributes,
         chain: &super::chains::Locked<'_>,
         node: Node,
         at: &Put<'_>,
@@ -55,34 +55,48 @@ impl Elements {
         chain.insert(node, at.hash, at.entry.key, || {
             let (number, value) = (element(node), at.entry.value);
             match at.cpu {
-                Some(cpu) => self.values.set_first(facts, number, cpu, value),
-                None => self.values.set_all(facts, number, value),
+                Some(cpu) => self.values.set_first(attributes, number, cpu, value),
+                None => self.values.set_all(attributes, number, value),
             }
-            self.values.init_fields(facts, number);
+            self.values.init_fields(attributes, number);
         });
     }
 
     /// Changes the values of an element in place.
-    pub fn overwrite(&self, facts: &MapAttributes, node: Node, at: &Put<'_>) -> Result<(), Errno> {
+    pub fn overwrite(
+        &self,
+        attributes: &MapAttributes,
+        node: Node,
+        at: &Put<'_>,
+    ) -> Result<(), Errno> {
         let (number, value) = (element(node), at.entry.value);
         if at.entry.flags & flag::LOCK != 0 {
-            return self.values.set_locked(facts, number, value);
+            return self.values.set_locked(attributes, number, value);
         }
         match at.cpu {
-            Some(cpu) => self.values.set(facts, number, cpu, value),
-            None => self.values.set_all(facts, number, value),
+            Some(cpu) => self.values.set(attributes, number, cpu, value),
+            None => self.values.set_all(attributes, number, value),
         }
         Ok(())
     }
 
     /// User side: a copy of the value.
-    pub fn read(&self, facts: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+    pub fn read(
+        &self,
+        attributes: &MapAttributes,
+        key: &[u8],
+        flags: u64,
+    ) -> Result<Vec<u8>, Errno> {
         let node = self.find(key).ok_or(Errno::ENOENT)?;
-        self.values.read(facts, element(node), flags)
+        self.values.read(attributes, element(node), flags)
     }
 
     /// User side: the key after `key`; the first if `key` no longer exists.
-    pub fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    pub fn next_key(
+        &self,
+        attributes: &MapAttributes,
+        key: Option<&[u8]>,
+    ) -> Result<Vec<u8>, Errno> {
         let place = key.and_then(|key| Some((hash(key), self.find(key)?)));
         let next = match place {
             Some((hash, node)) => self.chains.behind(node).or_else(|| {
@@ -91,7 +105,7 @@ impl Elements {
             }),
             None => self.chains.first_behind(0).map(|(_, node)| node),
         };
-        let mut key = vec![0; facts.key_size as usize];
+        let mut key = vec![0; attributes.key_size as usize];
         self.chains.key(next.ok_or(Errno::ENOENT)?, &mut key);
         Ok(key)
     }

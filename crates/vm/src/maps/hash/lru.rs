@@ -46,72 +46,72 @@ const IN: u32 = 1;
 const USED: u32 = 2;
 
 impl Lru {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        let shares = shares(facts);
-        let own = facts.max_entries / shares;
-        let block = own + facts.cpus / shares;
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        let shares = shares(attributes);
+        let own = attributes.max_entries / shares;
+        let block = own + attributes.cpus / shares;
         let count = u64::from(block) * u64::from(shares);
         let before = |share: u32| share * block;
         let spare = |cpu: u32| before(cpu % shares) + own + cpu / shares + 1;
         Ok(Self {
-            elements: Elements::create(facts, count)?,
+            elements: Elements::create(attributes, count)?,
             marks: Slab::new(count * 4)?,
             shares: (0..shares).map(|share| Share::new(before(share), own)).collect(),
-            spares: Spares::of((0..facts.cpus).map(spare)),
+            spares: Spares::of((0..attributes.cpus).map(spare)),
             block,
         })
     }
 
-    fn put(&self, facts: &MapAttributes, at: &Put<'_>) -> Result<(), Errno> {
-        check_flags(facts, at.entry.flags)?;
+    fn put(&self, attributes: &MapAttributes, at: &Put<'_>) -> Result<(), Errno> {
+        check_flags(attributes, at.entry.flags)?;
         let chains = &self.elements.chains;
         let share = self.share(at);
         let chain = chains.lock(at.hash);
         let old = chain.find(at.hash, at.entry.key);
         at.allows(old)?;
         if let Some(old) = old {
-            return self.replace(facts, &chain, old, at);
+            return self.replace(attributes, &chain, old, at);
         }
         if let Some(new) = share.free.pop(chains) {
-            self.insert(facts, &chain, new, at);
+            self.insert(attributes, &chain, new, at);
             return Ok(());
         }
         // Eviction of an element requires the lock of its own bucket.
         drop(chain);
-        let new = self.evict(facts, share).ok_or(Errno::ENOMEM)?;
+        let new = self.evict(attributes, share).ok_or(Errno::ENOMEM)?;
         let chain = chains.lock(at.hash);
         let old = chain.find(at.hash, at.entry.key);
         let allowed = at.allows(old);
         if allowed.is_ok() && old.is_none() {
-            self.insert(facts, &chain, new, at);
+            self.insert(attributes, &chain, new, at);
             return Ok(());
         }
         // Another thread was faster.
         self.home(new).push(chains, new);
         allowed?;
-        old.map_or(Ok(()), |old| self.replace(facts, &chain, old, at))
+        old.map_or(Ok(()), |old| self.replace(attributes, &chain, old, at))
     }
 
-    fn insert(&self, facts: &MapAttributes, chain: &Locked<'_>, node: Node, at: &Put<'_>) {
-        self.elements.insert(facts, chain, node, at);
+    fn insert(&self, attributes: &MapAttributes, chain: &Locked<'_>, node: Node, at: &Put<'_>) {
+        self.elements.insert(attributes, chain, node, at);
         self.mark(node).store(IN, Relaxed);
     }
 
     fn replace(
         &self,
-        facts: &MapAttributes,
+        attributes: &MapAttributes,
         chain: &Locked<'_>,
         old: Node,
         at: &Put<'_>,
     ) -> Result<(), Errno> {
-        if facts.kind.is_per_cpu() {
+        if attributes.kind.is_per_cpu() {
             self.mark(old).store(IN | USED, Relaxed);
-            return self.elements.overwrite(facts, old, at);
+            return self.elements.overwrite(attributes, old, at);
         }
         let exchange = |new| {
-            self.elements.insert(facts, chain, new, at);
+            self.elements.insert(attributes, chain, new, at);
             self.mark(new).store(IN | USED, Relaxed);
-            self.take_out(facts, chain, old);
+            self.take_out(attributes, chain, old);
             old
         };
         let chains = &self.elements.chains;
@@ -123,18 +123,18 @@ impl Lru {
     }
 
     /// Removes a node from its chain; `false` if it is in another one.
-    fn take_out(&self, facts: &MapAttributes, chain: &Locked<'_>, node: Node) -> bool {
+    fn take_out(&self, attributes: &MapAttributes, chain: &Locked<'_>, node: Node) -> bool {
         let out = chain.remove(node);
         if out {
             self.mark(node).store(0, Relaxed);
-            self.elements.values.free_fields(facts, element(node), None);
+            self.elements.values.free_fields(attributes, element(node), None);
         }
         out
     }
 
     fn remove<T>(
         &self,
-        facts: &MapAttributes,
+        attributes: &MapAttributes,
         key: &[u8],
         look: impl Fn(u64) -> T,
     ) -> Result<T, Errno> {
@@ -143,14 +143,14 @@ impl Lru {
         let chain = chains.lock(hash);
         let node = chain.find(hash, key).ok_or(Errno::ENOENT)?;
         let seen = look(element(node));
-        self.take_out(facts, &chain, node);
+        self.take_out(attributes, &chain, node);
         drop(chain);
         self.home(node).push(chains, node);
         Ok(seen)
     }
 
     /// Frees a node. `None` if other threads took every one of them for a whole round.
-    fn evict(&self, facts: &MapAttributes, share: &Share) -> Option<Node> {
+    fn evict(&self, attributes: &MapAttributes, share: &Share) -> Option<Node> {
         let chains = &self.elements.chains;
         for _ in 0..self.block.saturating_mul(ROUNDS) {
             if let Some(node) = share.free.pop(chains) {
@@ -161,7 +161,7 @@ impl Lru {
             match mark.load(Relaxed) {
                 IN => {
                     let chain = chains.lock(chains.hash_of(node));
-                    if self.take_out(facts, &chain, node) {
+                    if self.take_out(attributes, &chain, node) {
                         return Some(node);
                     }
                 }
@@ -194,42 +194,49 @@ impl Share {
 
 impl Storage for Lru {
     #[inline]
-    fn lookup(&self, facts: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, attributes: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
         let Some(node) = self.elements.find(key) else { return 0 };
         let mark = self.mark(node);
         if mark.load(Relaxed) & USED == 0 {
             mark.fetch_or(USED, Relaxed);
         }
-        self.elements.address(facts, cpu, node)
+        self.elements.address(attributes, cpu, node)
     }
 
-    fn update(&self, facts: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
-        self.put(facts, &Put::new(at, Some(cpu)))
+    fn update(&self, attributes: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(attributes, &Put::new(at, Some(cpu)))
     }
 
-    fn delete(&self, facts: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
-        self.remove(facts, key, |_| ())
+    fn delete(&self, attributes: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
+        self.remove(attributes, key, |_| ())
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.elements.read(facts, key, flag::ANY)
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.elements.read(attributes, key, flag::ANY)
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        self.put(facts, &Put::new(at, None))
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(attributes, &Put::new(at, None))
     }
 
-    fn take(&self, facts: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
-        self.remove(facts, key, |element| self.elements.values.read(facts, element, flags))?
+    fn take(&self, attributes: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+        self.remove(attributes, key, |element| {
+            self.elements.values.read(attributes, element, flags)
+        })?
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        self.elements.next_key(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        self.elements.next_key(attributes, key)
     }
 
-    fn walk(&self, facts: &MapAttributes, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(
+        &self,
+        attributes: &MapAttributes,
+        cpu: u32,
+        step: (&mut Cursor, &mut [u8]),
+    ) -> Option<u64> {
         let node = self.elements.walk(step.0, step.1)?;
-        Some(self.elements.address(facts, cpu, node))
+        Some(self.elements.address(attributes, cpu, node))
     }
 
     fn key_at(&self, _: &MapAttributes, address: u64, key: &mut [u8]) -> bool {
@@ -242,15 +249,15 @@ impl Storage for Lru {
 }
 
 /// Number of shares: processors, or groups of them, with nodes of their own.
-fn shares(facts: &MapAttributes) -> u32 {
-    if facts.flags & flag::NO_COMMON_LRU == 0 { 1 } else { facts.cpus }
+fn shares(attributes: &MapAttributes) -> u32 {
+    if attributes.flags & flag::NO_COMMON_LRU == 0 { 1 } else { attributes.cpus }
 }
 
 /// Number of elements of a new map: the same number for each share.
-pub(crate) fn rounded_entries(facts: &MapAttributes) -> u32 {
-    let shares = shares(facts);
-    let down = facts.max_entries / shares * shares;
-    facts.max_entries.checked_next_multiple_of(shares).unwrap_or(down)
+pub(crate) fn rounded_entries(attributes: &MapAttributes) -> u32 {
+    let shares = shares(attributes);
+    let down = attributes.max_entries / shares * shares;
+    attributes.max_entries.checked_next_multiple_of(shares).unwrap_or(down)
 }
 
 /// Maximum number of rounds of the hand while other threads use all elements repeatedly.

@@ -33,13 +33,16 @@ pub(crate) struct Hash {
 }
 
 impl Hash {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        let spares = facts.cpus + 1;
-        let lazy = facts.flags & flag::NO_PREALLOC != 0;
-        let bytes = u64::from(facts.key_size) + facts.stride() * u64::from(facts.copies()) + 16;
-        let room = if lazy { limited(facts.max_entries, bytes) } else { facts.max_entries };
-        let full = if room < facts.max_entries { Errno::ENOMEM } else { Errno::E2BIG };
-        let elements = Elements::create(facts, u64::from(room) + u64::from(spares))?;
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        let spares = attributes.cpus + 1;
+        let lazy = attributes.flags & flag::NO_PREALLOC != 0;
+        let bytes = u64::from(attributes.key_size)
+            + attributes.stride() * u64::from(attributes.copies())
+            + 16;
+        let room =
+            if lazy { limited(attributes.max_entries, bytes) } else { attributes.max_entries };
+        let full = if room < attributes.max_entries { Errno::ENOMEM } else { Errno::E2BIG };
+        let elements = Elements::create(attributes, u64::from(room) + u64::from(spares))?;
         Ok(Self {
             elements,
             free: Pool::new(0, room),
@@ -48,24 +51,24 @@ impl Hash {
         })
     }
 
-    fn put(&self, facts: &MapAttributes, at: &Put<'_>) -> Result<(), Errno> {
-        check_flags(facts, at.entry.flags)?;
+    fn put(&self, attributes: &MapAttributes, at: &Put<'_>) -> Result<(), Errno> {
+        check_flags(attributes, at.entry.flags)?;
         let Elements { chains, values } = &self.elements;
         let chain = chains.lock(at.hash);
         let old = chain.find(at.hash, at.entry.key);
         at.allows(old)?;
-        let in_place = facts.kind.is_per_cpu() || at.entry.flags & flag::LOCK != 0;
+        let in_place = attributes.kind.is_per_cpu() || at.entry.flags & flag::LOCK != 0;
         match old {
-            Some(old) if in_place => self.elements.overwrite(facts, old, at)?,
-            Some(old) => self.spares.swap(at.cpu.unwrap_or(facts.cpus), |new| {
-                self.elements.insert(facts, &chain, new, at);
+            Some(old) if in_place => self.elements.overwrite(attributes, old, at)?,
+            Some(old) => self.spares.swap(at.cpu.unwrap_or(attributes.cpus), |new| {
+                self.elements.insert(attributes, &chain, new, at);
                 chain.remove(old);
-                values.free_fields(facts, element(old), None);
+                values.free_fields(attributes, element(old), None);
                 old
             }),
             None => {
                 let new = self.free.pop(chains).ok_or(self.full)?;
-                self.elements.insert(facts, &chain, new, at);
+                self.elements.insert(attributes, &chain, new, at);
             }
         }
         Ok(())
@@ -74,7 +77,7 @@ impl Hash {
     /// Removes the element; `look` receives it before.
     fn remove<T>(
         &self,
-        facts: &MapAttributes,
+        attributes: &MapAttributes,
         key: &[u8],
         look: impl Fn(u64) -> T,
     ) -> Result<T, Errno> {
@@ -85,7 +88,7 @@ impl Hash {
         let seen = look(element(node));
         chain.remove(node);
         drop(chain);
-        values.free_fields(facts, element(node), None);
+        values.free_fields(attributes, element(node), None);
         self.free.push(chains, node);
         Ok(seen)
     }
@@ -93,44 +96,51 @@ impl Hash {
 
 impl Storage for Hash {
     #[inline]
-    fn lookup(&self, facts: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, attributes: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
         match self.elements.find(key) {
-            Some(node) => self.elements.address(facts, cpu, node),
+            Some(node) => self.elements.address(attributes, cpu, node),
             None => 0,
         }
     }
 
-    fn update(&self, facts: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
-        self.put(facts, &Put::new(at, Some(cpu)))
+    fn update(&self, attributes: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(attributes, &Put::new(at, Some(cpu)))
     }
 
-    fn delete(&self, facts: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
-        self.remove(facts, key, |_| ())
+    fn delete(&self, attributes: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
+        self.remove(attributes, key, |_| ())
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.elements.read(facts, key, flag::ANY)
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.elements.read(attributes, key, flag::ANY)
     }
 
-    fn read_locked(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.elements.read(facts, key, flag::LOCK)
+    fn read_locked(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.elements.read(attributes, key, flag::LOCK)
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        self.put(facts, &Put::new(at, None))
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(attributes, &Put::new(at, None))
     }
 
-    fn take(&self, facts: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
-        self.remove(facts, key, |element| self.elements.values.read(facts, element, flags))?
+    fn take(&self, attributes: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+        self.remove(attributes, key, |element| {
+            self.elements.values.read(attributes, element, flags)
+        })?
     }
 
-    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        self.elements.next_key(facts, key)
+    fn next_key(&self, attributes: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        self.elements.next_key(attributes, key)
     }
 
-    fn walk(&self, facts: &MapAttributes, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(
+        &self,
+        attributes: &MapAttributes,
+        cpu: u32,
+        step: (&mut Cursor, &mut [u8]),
+    ) -> Option<u64> {
         let node = self.elements.walk(step.0, step.1)?;
-        Some(self.elements.address(facts, cpu, node))
+        Some(self.elements.address(attributes, cpu, node))
     }
 
     fn key_at(&self, _: &MapAttributes, address: u64, key: &mut [u8]) -> bool {
@@ -143,10 +153,10 @@ impl Storage for Hash {
 }
 
 /// Only plain hashes support values under a lock, and only if the value has one.
-fn check_flags(facts: &MapAttributes, flags: u64) -> Result<(), Errno> {
-    let plain = facts.kind == MapKind::HASH;
+fn check_flags(attributes: &MapAttributes, flags: u64) -> Result<(), Errno> {
+    let plain = attributes.kind == MapKind::HASH;
     let known = if plain { flags & !flag::LOCK } else { flags };
-    let lockable = facts.fields.spin_lock().is_some();
+    let lockable = attributes.fields.spin_lock().is_some();
     if known > flag::EXIST || flags & flag::LOCK != 0 && !lockable {
         return Err(Errno::EINVAL);
     }

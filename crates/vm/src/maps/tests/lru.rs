@@ -58,7 +58,7 @@ fn replacing_drops_nothing() {
 #[test]
 fn processors_with_lists_of_their_own_drop_only_their_own() {
     let map = made(MapKind::LRU_HASH, [4, 8, 30], flag::NO_COMMON_LRU);
-    assert_eq!(map.facts().max_entries, 32, "as many for each processor");
+    assert_eq!(map.attributes().max_entries, 32, "as many for each processor");
     for number in 0..8 {
         update(&map, 1, &key(number), &value(1)).unwrap();
     }

@@ -44,8 +44,8 @@ struct Spot<'a> {
 }
 
 impl Trie {
-    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
-        let (nodes, free) = Nodes::create(facts)?;
+    pub fn create(attributes: &MapAttributes) -> Result<Self, Errno> {
+        let (nodes, free) = Nodes::create(attributes)?;
         let writer = Mutex::new(Writer { free, entries: 0 });
         Ok(Self { nodes, root: AtomicU32::new(0), writer })
     }
@@ -104,7 +104,7 @@ impl Trie {
         }
     }
 
-    fn put(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+    fn put(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         if at.flags > flag::EXIST {
             return Err(Errno::EINVAL);
         }
@@ -113,9 +113,9 @@ impl Trie {
         let spot = self.spot(&prefix);
         let same = spot.node != 0 && spot.common == self.nodes.len(spot.node);
         let replaces = same && !self.nodes.is_between(spot.node);
-        check(facts, &at, replaces, writer.entries)?;
+        check(attributes, &at, replaces, writer.entries)?;
         let new = self.nodes.entry(&mut writer.free, &prefix)?;
-        self.nodes.values.set(facts, element(new), 0, at.value);
+        self.nodes.values.set(attributes, element(new), 0, at.value);
         if same {
             self.replace(&mut writer.free, &spot, new);
         } else {
@@ -253,31 +253,31 @@ impl Trie {
 
 impl Storage for Trie {
     #[inline]
-    fn lookup(&self, facts: &MapAttributes, _: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, attributes: &MapAttributes, _: u32, key: &[u8]) -> u64 {
         match self.find(key) {
             0 => 0,
-            node => self.nodes.values.address(facts, element(node), 0),
+            node => self.nodes.values.address(attributes, element(node), 0),
         }
     }
 
-    fn update(&self, facts: &MapAttributes, _: u32, at: Entry<'_>) -> Result<(), Errno> {
-        self.put(facts, at)
+    fn update(&self, attributes: &MapAttributes, _: u32, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(attributes, at)
     }
 
     fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.remove(key)
     }
 
-    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, attributes: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let _held = self.writer();
         match self.find(key) {
             0 => Err(Errno::ENOENT),
-            node => self.nodes.values.read(facts, element(node), flag::ANY),
+            node => self.nodes.values.read(attributes, element(node), flag::ANY),
         }
     }
 
-    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
-        self.put(facts, at)
+    fn write(&self, attributes: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(attributes, at)
     }
 
     fn next_key(&self, _: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
@@ -292,11 +292,16 @@ impl Storage for Trie {
 }
 
 /// Whether the flags allow the update, and a new entry fits.
-fn check(facts: &MapAttributes, at: &Entry<'_>, replaces: bool, entries: u32) -> Result<(), Errno> {
+fn check(
+    attributes: &MapAttributes,
+    at: &Entry<'_>,
+    replaces: bool,
+    entries: u32,
+) -> Result<(), Errno> {
     match at.flags {
         flag::NOEXIST if replaces => Err(Errno::EEXIST),
         flag::EXIST if !replaces => Err(Errno::ENOENT),
-        _ if !replaces && entries == facts.max_entries => Err(Errno::ENOSPC),
+        _ if !replaces && entries == attributes.max_entries => Err(Errno::ENOSPC),
         _ => Ok(()),
     }
 }

@@ -49,14 +49,15 @@ const LINK: usize = 12;
 const BITS: usize = 16;
 
 impl Nodes {
-    pub fn create(facts: &MapAttributes) -> Result<(Self, Free), Errno> {
-        let data = facts.key_size as usize - 4;
+    pub fn create(attributes: &MapAttributes) -> Result<(Self, Free), Errno> {
+        let data = attributes.key_size as usize - 4;
         let head = BITS as u64 + (data as u64).next_multiple_of(8);
-        let stride = head + facts.stride();
+        let stride = head + attributes.stride();
         // Each entry may need a joining node, and a replacement exists before the old node is free.
-        let room = limited(facts.max_entries, 2 * stride).saturating_mul(2).min(BETWEEN - 2) + 2;
+        let room =
+            limited(attributes.max_entries, 2 * stride).saturating_mul(2).min(BETWEEN - 2) + 2;
         let slab = Arc::new(Slab::new(u64::from(room) * stride)?);
-        let values = Values::inside(facts, Arc::clone(&slab), room.into(), (head, stride))?;
+        let values = Values::inside(attributes, Arc::clone(&slab), room.into(), (head, stride))?;
         let nodes = Self { slab, stride: stride as usize, reused: AtomicU32::new(0), values, data };
         Ok((nodes, Free { last: room, ..Free::default() }))
     }

@@ -122,7 +122,7 @@ fn what_is_wrong_with_memory_is_found() {
 }
 
 #[test]
-fn the_memory_limit_is_told_with_what_is_needed() {
+fn the_memory_limit_is_reported_with_the_required_one() {
     let text = said("setsockopt(XDP_UMEM_REG)", ENOBUFS, |_| {});
     assert!(text.contains("16384 KiB") && text.contains("8192 KiB: raise"), "{text}");
     let text = said("setsockopt(XDP_UMEM_REG)", ENOBUFS, |environment| environment.lockable = None);
@@ -176,7 +176,7 @@ fn a_refused_bind_is_what_does_not_fit_or_is_too_new() {
 }
 
 #[test]
-fn sending_without_a_ring_is_told_from_a_shortage() {
+fn sending_without_a_ring_is_distinguished_from_a_shortage() {
     let text = said("sendto(AF_XDP)", ENOBUFS, |environment| {
         environment.attempt.wanted = Wanted { transmit: false, ..Wanted::default() };
     });

@@ -6,7 +6,7 @@ use crate::limits::MAGAZINE;
 
 const ROUNDS: u32 = 200;
 
-/// What is done over and over.
+/// An action that is repeated.
 type Act = fn(&mut Tx, &mut Rx, &Kernel);
 
 const ACTS: &[(&str, Act)] = &[

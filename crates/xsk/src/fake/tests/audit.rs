@@ -1,11 +1,11 @@
-//! An audit tells of every frame whose it is.
+//! An audit reports the owner of every frame.
 
 use super::*;
 use crate::umem::Audit;
 
-/// Of 64 frames, 16 are in the fill ring from the start.
+/// There are 64 frames, 16 of which are in the fill ring from the start.
 #[test]
-fn each_owner_is_told() {
+fn each_owner_is_reported() {
     let (umem, socket, kernel) = World { answer: Answer::Later, ..World::default() }.open();
     let (mut tx, mut rx) = socket.split();
     let held = |tx: &Tx, rx: &Rx, audit: &Audit| audit.held - tx.cached() - rx.cached();
@@ -19,7 +19,7 @@ fn each_owner_is_told() {
 
     let mut frames = receive_all(&mut rx);
     let audit = umem.audit();
-    assert_eq!((audit.fill, audit.rx), (16, 0), "taken, and others in their place");
+    assert_eq!((audit.fill, audit.rx), (16, 0), "taken, and replaced by others");
     assert_eq!(held(&tx, &rx, &audit), 5);
 
     for _ in 0..4 {
@@ -34,17 +34,17 @@ fn each_owner_is_told() {
 
     tx.reap();
     let audit = umem.audit();
-    assert_eq!((audit.tx, audit.completion, held(&tx, &rx, &audit)), (1, 0, 1), "taken back");
+    assert_eq!((audit.tx, audit.completion, held(&tx, &rx, &audit)), (1, 0, 1), "reclaimed");
     assert_eq!(audit.free + audit.held + audit.receiving + audit.transmitting, audit.total);
     drop((tx, rx, frames));
     let all_free = Audit { total: 64, free: 64, ..Audit::default() };
     assert_eq!(umem.audit(), all_free);
 }
 
-/// Frames of closed sockets with zero copy come home later, do not keep the memory, and come home
-/// by themselves when a program runs short.
+/// Frames of closed zero-copy sockets are reclaimed later. They do not keep the umem, and are
+/// reclaimed automatically when a program runs short of frames.
 #[test]
-fn retired_frames_are_told_and_come_home() {
+fn retired_frames_are_reported_and_reclaimed() {
     let world = World::default();
     let (umem, heap) = world.memory.clone().build_on_heap().unwrap();
     let (socket, _kernel) = world.open_on(&umem, &heap);
@@ -56,7 +56,7 @@ fn retired_frames_are_told_and_come_home() {
     assert_eq!(others.len(), 48, "none of the retired");
     let deadline = std::time::Instant::now() + 10 * crate::limits::RETIREMENT;
     let late = loop {
-        assert!(std::time::Instant::now() < deadline, "they come home");
+        assert!(std::time::Instant::now() < deadline, "retired frames are reclaimed");
         match umem.alloc() {
             Some(frame) => break frame,
             None => std::thread::yield_now(),
@@ -70,5 +70,5 @@ fn retired_frames_are_told_and_come_home() {
     drop(socket);
     let memory = std::sync::Arc::downgrade(&heap);
     drop((heap, _kernel, umem));
-    assert_eq!(memory.strong_count(), 1, "the first kernel's, and nobody else's");
+    assert_eq!(memory.strong_count(), 1, "only the first kernel has it");
 }

@@ -1,4 +1,5 @@
-//! Many packets at once: as many and the same as one by one, and none lost when it ends early.
+//! Bursts: their packets are the same as those that are sent one by one, and none is lost when a
+//! burst ends early.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::{SendError, Umem};
 
-/// Bursts of `size` until `count` packets are taken, each with its number.
+/// Sends bursts of `size` until `count` packets are accepted, each with its number.
 fn burst_all(tx: &mut Tx, count: u32, size: usize) {
     let (mut sent, mut tries) = (0u32, 0);
     while sent < count {
@@ -17,7 +18,7 @@ fn burst_all(tx: &mut Tx, count: u32, size: usize) {
             number += 1;
         });
         let taken = taken.unwrap() as u32;
-        assert_eq!(number, sent + taken, "what is written is sent");
+        assert_eq!(number, sent + taken, "every written packet is sent");
         sent += taken;
         tries = if taken == 0 { tries + 1 } else { 0 };
         assert!(tries < 100, "stalled: {:?}", tx.counters());
@@ -55,13 +56,13 @@ fn a_burst_ends_where_there_is_no_room() {
     let (_, socket, kernel) = World { answer: Answer::Later, ..World::default() }.open();
     let (mut tx, _rx) = socket.split();
     let mut calls = 0;
-    assert_eq!(tx.send_burst(40, 60, |_| calls += 1).unwrap(), 16, "as the ring has slots");
+    assert_eq!(tx.send_burst(40, 60, |_| calls += 1).unwrap(), 16, "one per slot");
     assert_eq!(tx.send_burst(40, 60, |_| calls += 1).unwrap(), 0);
     assert!(calls >= 16, "{calls}");
     assert_eq!((tx.in_flight(), tx.counters().sent), (16, 16));
     kernel.state().answer = Answer::Transmit(32);
     settle(&mut tx);
-    assert_eq!(tx.send_burst(0, 60, |_| unreachable!("none is wanted")).unwrap(), 0);
+    assert_eq!(tx.send_burst(0, 60, |_| unreachable!("an empty burst")).unwrap(), 0);
     assert_eq!(kernel.state().transmitted, 16);
 }
 
@@ -71,13 +72,13 @@ fn a_batch_is_sent_when_it_is_whole() {
     let (mut tx, _rx) = socket.split();
     let mut batch = tx.batch(8);
     assert_eq!(batch.send_burst(5, 60, |_| ()).unwrap(), 5);
-    assert_eq!(kernel.state().transmitted, 0, "they wait for each other");
+    assert_eq!(kernel.state().transmitted, 0, "the batch is not complete");
     assert_eq!(batch.send_burst(5, 60, |_| ()).unwrap(), 5);
     assert_eq!(kernel.state().transmitted, 8);
     batch.finish().unwrap();
     assert_eq!(kernel.state().transmitted, 10);
     assert_eq!(tx.send_burst(3, 60, |_| ()).unwrap(), 3);
-    assert_eq!(kernel.state().transmitted, 13, "without a batch nothing waits");
+    assert_eq!(kernel.state().transmitted, 13, "without a batch no packet waits");
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn what_cannot_be_sent_is_an_error_at_once() {
 }
 
 #[test]
-fn a_dead_interface_is_told_once() {
+fn a_dead_interface_is_reported_once() {
     let (_, socket, kernel) = World::default().open();
     let (mut tx, _rx) = socket.split();
     kernel.state().answer = Answer::Fail(100);
@@ -108,7 +109,7 @@ fn a_dead_interface_is_told_once() {
     assert_eq!(kernel.state().transmitted, tx.counters().sent);
 }
 
-/// Packets that each need a look are sent like others.
+/// Packets that each need a check are sent like others.
 #[test]
 fn bursts_obey_the_longest_delay() {
     let (_, socket, kernel) = World::default().open();

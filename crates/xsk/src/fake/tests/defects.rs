@@ -39,7 +39,7 @@ fn drain_does_not_wait_for_what_was_not_handed_over() {
     assert_eq!(kernel.state().transmitted, 3);
 }
 
-/// Every batch size, few frames and many, a kernel that takes little and much.
+/// All batch sizes, with few and many frames, and a kernel that accepts few or many packets.
 #[test]
 fn a_send_loop_never_stalls() {
     for batch in [1, 2, 3, 15, 16] {
@@ -68,14 +68,14 @@ fn a_partial_batch_is_sent() {
     for tag in 0..3 {
         batch.send(&[tag; 60]).unwrap();
     }
-    assert_eq!(kernel.state().transmitted, 0, "they wait for each other");
+    assert_eq!(kernel.state().transmitted, 0, "the batch is not complete");
     drop(batch);
     assert_eq!(kernel.state().transmitted, 3);
     let mut batch = tx.batch(16);
     batch.send(&[3; 60]).unwrap();
     batch.finish().unwrap();
     assert_eq!(kernel.state().transmitted, 4);
-    // A guard that is forgotten leaves its packets to the drop of the socket.
+    // A guard that is leaked leaves its packets to the drop of the socket.
     let mut batch = tx.batch(16);
     batch.send(&[4; 60]).unwrap();
     std::mem::forget(batch);
@@ -115,7 +115,7 @@ fn what_cannot_be_sent_is_an_error() {
         let error = tx.send(&vec![0; len]).unwrap_err();
         assert!(matches!(error, SendError::TooLong { .. }), "{error}");
     }
-    let error = tx.send_with(usize::MAX, |_| unreachable!("no room to write")).unwrap_err();
+    let error = tx.send_with(usize::MAX, |_| unreachable!("no space to write")).unwrap_err();
     assert!(matches!(error, SendError::TooLong { .. }), "{error}");
     assert!(matches!(tx.send(&[]).unwrap_err(), SendError::Empty));
     tx.send(&vec![7; room]).unwrap();
@@ -190,8 +190,8 @@ fn a_dead_interface_is_an_error_and_then_works_again() {
     assert_eq!(kernel.state().transmitted, 2, "what was queued is not lost");
 }
 
-/// The ring goes on where frames come back: a program that held all of them and then waits is
-/// not left without packets.
+/// The fill ring is refilled when frames are released: a program that held all frames and then
+/// waits still receives packets.
 #[test]
 fn a_starved_fill_ring_is_filled_before_waiting() {
     let world = World { memory: Umem::builder().frames(16), ..World::default() };
@@ -208,7 +208,7 @@ fn a_starved_fill_ring_is_filled_before_waiting() {
     assert!(kernel.state().receive(&[&[0; 60]]), "frames are with the kernel again");
 }
 
-/// The kernel in a thread of its own, for checkers of races (see CONTRIBUTING.md).
+/// The kernel runs in a separate thread, for race detectors (see CONTRIBUTING.md).
 #[test]
 fn rings_are_read_and_written_by_two_threads() {
     let packets = if cfg!(miri) { 200u32 } else { 2_000 };

@@ -1,5 +1,5 @@
-//! A hostile kernel: whatever it writes into the rings, no frame is owned twice, nothing panics,
-//! and a counter names it.
+//! A hostile kernel: whatever it writes into the rings, no frame has two owners, nothing panics,
+//! and a counter records it.
 
 use sys::net::xsk::{DESCRIPTOR_CONTINUES, RING_NEED_WAKEUP};
 
@@ -21,7 +21,7 @@ fn show(kernel: &Kernel, descriptors: &[Descriptor]) {
     state.rx.publish();
 }
 
-fn assert_all_comes_home(umem: &Umem, tx: Tx, rx: Rx) {
+fn assert_all_is_returned(umem: &Umem, tx: Tx, rx: Rx) {
     let audit = umem.audit();
     assert_eq!(audit.free + audit.held + audit.receiving + audit.transmitting, audit.total);
     drop((tx, rx));
@@ -31,8 +31,8 @@ fn assert_all_comes_home(umem: &Umem, tx: Tx, rx: Rx) {
 #[test]
 fn descriptors_that_name_no_data_of_ours_are_counted() {
     let last = 63 * 2048;
-    // All 64 chunks are the memory's; of these, 16 are the kernel's: `given` is one, and `ours`
-    // is not. Address, length; how many packets come out.
+    // All 64 chunks belong to the umem, and the kernel owns 16 of them: `given` is one, and `ours`
+    // is not. Address, length, and the number of packets that are received.
     let table: &[(&str, u64, u32, usize)] = &[
         ("behind the memory", 64 * 2048, 60, 0),
         ("far behind the memory", u64::MAX, 60, 0),
@@ -57,7 +57,7 @@ fn descriptors_that_name_no_data_of_ours_are_counted() {
         assert_eq!(frames.len(), *packets, "{name}");
         assert_eq!(rx.counters().invalid, 1 - *packets as u64, "{name}");
         drop(frames);
-        assert_all_comes_home(&umem, tx, rx);
+        assert_all_is_returned(&umem, tx, rx);
     }
 }
 
@@ -69,15 +69,15 @@ fn a_descriptor_that_comes_twice_gives_one_frame() {
     show(&kernel, &[descriptor(given, 60, 0); 5]);
     let frames = receive_all(&mut rx);
     assert_eq!((frames.len(), rx.counters().invalid), (1, 4));
-    // Also when it comes again later, while the program has the frame.
+    // Also if it comes again later, while the program owns the frame.
     show(&kernel, &[descriptor(given + 100, 60, 0); 5]);
     assert_eq!(receive_all(&mut rx).len(), 0);
     drop(frames);
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
-/// What a batch took stays taken when the batch is forgotten: else the frame could be given back
-/// to the kernel and be had from the same descriptor once more.
+/// What a batch took remains taken if the batch is leaked: otherwise the frame could be returned to
+/// the kernel and received again from the same descriptor.
 #[test]
 fn a_forgotten_batch_leaves_no_descriptor_to_be_taken_again() {
     let (umem, socket, kernel) = World::default().open();
@@ -93,7 +93,7 @@ fn a_forgotten_batch_leaves_no_descriptor_to_be_taken_again() {
     let tags: Vec<u8> = receive_all(&mut rx).iter().map(|frame| frame[0]).collect();
     assert_eq!((tags, rx.counters().invalid), (vec![3], 0));
     assert_eq!(rx.counters().received, 4);
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn all_option_bits_but_one_are_nothing() {
         show(&kernel, &[descriptor(given + 256, 60, 1 << bit)]);
         assert_eq!(receive_all(&mut rx).len(), 1, "bit {bit}");
     }
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_chain_without_an_end_does_not_stop_the_socket() {
         assert_eq!(rx.counters().too_long, 1, "a ring of {rings}");
         arrive(&kernel, 9, 60);
         assert_eq!(receive_all(&mut rx).len(), 1, "a ring of {rings}");
-        assert_all_comes_home(&umem, tx, rx);
+        assert_all_is_returned(&umem, tx, rx);
     }
 }
 
@@ -157,7 +157,7 @@ fn a_chain_is_as_long_as_a_packet_may_be() {
         assert_eq!(packets.len(), 1, "{parts} parts: the next packet");
         assert_eq!(rx.counters().too_long, u64::from(parts > FRAGMENTS));
         drop(packets);
-        assert_all_comes_home(&umem, tx, rx);
+        assert_all_is_returned(&umem, tx, rx);
     }
 }
 
@@ -179,7 +179,7 @@ fn a_wrong_part_spoils_its_packet_alone() {
         assert_eq!((frames.len(), rx.counters().invalid), (1, 1), "part {wrong} is wrong");
         assert_eq!(frames[0][..], [9; 60]);
         drop(frames);
-        assert_all_comes_home(&umem, tx, rx);
+        assert_all_is_returned(&umem, tx, rx);
     }
 }
 
@@ -199,22 +199,22 @@ fn completions_that_name_no_frame_on_its_way_are_counted() {
         }
         state.completion.publish();
     }
-    // It looks at as many as can be right.
+    // The socket reads at most the number of completions that can be valid.
     for _ in 0..4 {
         tx.reap();
     }
     let counters = tx.counters();
     assert_eq!((counters.completed, counters.invalid, tx.in_flight()), (1, 6, 3));
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
-/// Every index of every ring, moved in every way; then the kernel behaves again.
+/// Every index of every ring is changed in every possible way; then the kernel behaves well again.
 #[test]
 fn indices_that_leave_their_ring_are_counted_and_survived() {
     let moves = [1u32.wrapping_neg(), 17, 18, 1 << 31, (1 << 31) + 1, u32::MAX - 16];
     for by in moves {
         for ring in 0..4 {
-            // It sends nothing, which would put its indices right.
+            // The kernel sends nothing, which would correct its indices.
             let (umem, socket, kernel) = World { answer: Answer::Later, ..World::default() }.open();
             let (mut tx, mut rx) = socket.split();
             arrive(&kernel, 1, 60);
@@ -225,7 +225,7 @@ fn indices_that_leave_their_ring_are_counted_and_survived() {
                 tx.reap();
             }
             let faults = (rx.counters().faults, tx.counters().faults);
-            // One back of one that came is as if it had not come.
+            // An index that is one lower, after one packet, equals the state before that packet.
             let is_seen = ring >= 2 || by != 1u32.wrapping_neg();
             assert_eq!(faults != (0, 0), is_seen, "ring {ring} by {by:#x}");
             move_index(&kernel, ring, by.wrapping_neg());
@@ -239,12 +239,12 @@ fn indices_that_leave_their_ring_are_counted_and_survived() {
             }
             settle(&mut tx);
             assert_eq!(rx.counters().invalid + tx.counters().invalid, 0);
-            assert_all_comes_home(&umem, tx, rx);
+            assert_all_is_returned(&umem, tx, rx);
         }
     }
 }
 
-/// The kernel's own word of a ring, in the order rx, fill, tx, completion.
+/// Changes the kernel's index of a ring, in the order rx, fill, tx, completion.
 fn move_index(kernel: &Kernel, ring: u32, by: u32) {
     let mut state = kernel.state();
     let word = match ring {
@@ -256,9 +256,9 @@ fn move_index(kernel: &Kernel, ring: u32, by: u32) {
     word.fetch_add(by, Ordering::AcqRel);
 }
 
-/// Our words are ours: what the kernel writes over them is not read.
+/// Our indices: a value that the kernel writes over them is not read.
 #[test]
-fn indices_of_ours_that_the_kernel_overwrites_are_not_believed() {
+fn indices_of_ours_that_the_kernel_overwrites_are_ignored() {
     let (umem, socket, kernel) = World::default().open();
     let (mut tx, mut rx) = socket.split();
     for tag in 0..50 {
@@ -270,7 +270,7 @@ fn indices_of_ours_that_the_kernel_overwrites_are_not_believed() {
             tx.push(frame).unwrap();
         }
         tx.reap();
-        // What was not written by us in the meantime is put right.
+        // An index that we did not write meanwhile is corrected.
         let now = overwrite(&kernel, before);
         let ours = std::array::from_fn(|at| if now[at] == 77 { before[at] } else { now[at] });
         overwrite(&kernel, ours);
@@ -279,10 +279,10 @@ fn indices_of_ours_that_the_kernel_overwrites_are_not_believed() {
     }
     assert_eq!((rx.counters().received, rx.counters().invalid), (50, 0));
     assert_eq!(kernel.state().transmitted, 50);
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
-/// Our words of rx, fill, tx and completion ring; returns what was there.
+/// Overwrites our indices of the rx, fill, tx and completion ring; returns the previous values.
 fn overwrite(kernel: &Kernel, words: [u32; 4]) -> [u32; 4] {
     let mut state = kernel.state();
     let put = |word: &crate::sync::AtomicU32, at: usize| word.swap(words[at], Ordering::AcqRel);
@@ -308,10 +308,10 @@ fn flags_of_all_kinds_only_make_calls() {
         let asks = flags & RING_NEED_WAKEUP != 0;
         assert_eq!(rx.counters().kicks > before, asks, "{flags:#x}");
     }
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
-/// Two sockets of one queue are shown the same frame, each in its own ring, at the same time.
+/// Both sockets of a queue are shown the same frame at the same time, each in its own ring.
 #[test]
 fn a_frame_shown_to_two_sockets_goes_to_one() {
     let rounds = if cfg!(miri) { 20 } else { 2_000 };
@@ -339,10 +339,10 @@ fn a_frame_shown_to_two_sockets_goes_to_one() {
     }
     assert_eq!(twice, 0);
     drop((second_tx, second_rx, queue));
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }
 
-/// What Linux would refuse, and keep the frame of, does not come to it.
+/// Packets that Linux would refuse, keeping their frames, do not reach it.
 #[test]
 fn what_linux_would_keep_is_not_sent() {
     use crate::SendError;
@@ -388,5 +388,5 @@ fn what_linux_would_keep_is_not_sent() {
     let state = kernel.state();
     assert_eq!((state.transmitted, state.refused), (2, 0));
     drop(state);
-    assert_all_comes_home(&umem, tx, rx);
+    assert_all_is_returned(&umem, tx, rx);
 }

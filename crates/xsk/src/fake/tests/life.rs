@@ -1,5 +1,5 @@
-//! Sockets dropped at every point of their life: every frame comes home, and the kernel's socket
-//! closes after its rings are unmapped.
+//! Sockets that are dropped at every point of their life: every frame is returned, and the kernel's
+//! socket is closed after its rings are unmapped.
 
 use std::mem;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::sync::Ordering;
 use crate::{Socket, Umem};
 
-/// What is done before the drop; what it returns is still held then.
+/// What is done before the drop; the returned frames are held during it.
 type Act = fn(&mut Tx, &mut Rx, &Kernel) -> Vec<Frame>;
 
 const POINTS: &[(&str, Act)] = &[
@@ -75,7 +75,7 @@ const POINTS: &[(&str, Act)] = &[
     }),
 ];
 
-/// In which order things go.
+/// The order of the drops.
 type Drops = fn(Socket, Vec<Frame>, &Kernel);
 
 const ORDERS: &[(&str, Drops)] = &[
@@ -104,7 +104,7 @@ const ORDERS: &[(&str, Drops)] = &[
 ];
 
 #[test]
-fn every_frame_comes_home_wherever_a_socket_ends() {
+fn every_frame_is_returned_wherever_a_socket_ends() {
     for (point, act) in POINTS {
         for (order, drops) in ORDERS {
             let (umem, mut socket, kernel) = World::default().open();
@@ -123,7 +123,7 @@ fn every_frame_comes_home_wherever_a_socket_ends() {
     }
 }
 
-/// One socket after the other on the same memory, each left at another point.
+/// Consecutive sockets with the same umem, each dropped at a different point.
 #[test]
 fn memory_serves_one_socket_after_the_other() {
     let world = World::default();
@@ -137,7 +137,7 @@ fn memory_serves_one_socket_after_the_other() {
     }
 }
 
-/// Frames of one socket are sent by another; either may end first.
+/// Frames of one socket are sent by another one; either may be closed first.
 #[test]
 fn sockets_that_share_memory_end_in_any_order() {
     for ends_first in 0..2 {
@@ -162,13 +162,14 @@ fn sockets_that_share_memory_end_in_any_order() {
     }
 }
 
-/// What answers a few packets is not held up by the fill ring; a flood does not empty it.
+/// A program that answers single packets is not delayed by the fill ring, and a flood does not
+/// empty it.
 #[test]
 fn few_frames_go_back_with_the_next_batch_and_many_at_once() {
     let world = World { memory: Umem::builder().frames(256), fill: 64, ..World::default() };
     let (umem, socket, kernel) = world.open();
     let (tx, mut rx) = socket.split();
-    // As the kernel sees it: what it may take.
+    // The number of frames that the kernel may take.
     let given = || kernel.state().fill.memory().producer().load(Ordering::Acquire);
     let start = given();
     for tag in 0..4 {
@@ -177,17 +178,17 @@ fn few_frames_go_back_with_the_next_batch_and_many_at_once() {
     assert_eq!(rx.for_each(64, |_| ()), 4);
     assert_eq!(given(), start, "a few wait");
     assert_eq!(rx.for_each(64, |_| ()), 0);
-    assert_eq!(given(), start + 4, "they go back before anything else is waited for");
+    assert_eq!(given(), start + 4, "they are returned before the next wait");
     for tag in 0..16 {
         arrive(&kernel, tag, 60);
     }
     assert_eq!(rx.for_each(64, |_| ()), 16);
-    assert_eq!(given(), start + 20, "many go back at once");
+    assert_eq!(given(), start + 20, "many are returned immediately");
     drop((tx, rx));
     assert_eq!(umem.audit().free, 256);
 }
 
-/// A packet that comes before the next batch begins must find a frame.
+/// A packet that arrives before the next batch begins must find a frame.
 #[test]
 fn where_the_kernel_has_few_frames_each_goes_back_at_once() {
     let world = World { memory: Umem::builder().frames(8), fill: 64, ..World::default() };

@@ -1,4 +1,4 @@
-//! What sockets do on a kernel that behaves, and on one that does not.
+//! Sockets with a kernel that behaves well, and with one that does not.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod allocation;
@@ -12,12 +12,12 @@ mod random;
 use super::{Answer, Kernel, World};
 use crate::{Frame, Rx, Tx};
 
-/// Lets a packet of `len` bytes, all `tag`, arrive.
+/// A packet of `len` bytes, all with the value `tag`, arrives.
 fn arrive(kernel: &Kernel, tag: u8, len: usize) {
     assert!(kernel.state().receive(&[&vec![tag; len]]), "there is a frame for it");
 }
 
-/// Sends until it is taken; each refusal must be followed by something that moves.
+/// Sends until all packets are accepted; progress must be possible after each refusal.
 fn send_all(tx: &mut Tx, packets: impl Iterator<Item = Vec<u8>>) {
     for packet in packets {
         let mut tries = 0;
@@ -28,7 +28,7 @@ fn send_all(tx: &mut Tx, packets: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-/// Takes back everything that was sent.
+/// Reclaims all frames that were sent.
 fn settle(tx: &mut Tx) {
     for _ in 0..100 {
         tx.flush().unwrap();
@@ -37,7 +37,7 @@ fn settle(tx: &mut Tx) {
             return;
         }
     }
-    panic!("not all comes back: {:?}", tx.counters());
+    panic!("frames are missing: {:?}", tx.counters());
 }
 
 fn receive_all(rx: &mut Rx) -> Vec<Frame> {

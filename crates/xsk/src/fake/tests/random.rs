@@ -1,5 +1,5 @@
-//! Campaigns from a fixed seed. `fuzz/` looks for more with coverage; this keeps what must never
-//! come back.
+//! Campaigns with a fixed seed. `fuzz/` searches for more, guided by coverage; these prevent
+//! regressions.
 
 use crate::fake::campaign;
 
@@ -13,7 +13,7 @@ fn campaigns_of_all_kinds_end_well() {
         let len = 20 + number as usize % 600;
         let bytes: Vec<u8> = (0..len)
             .map(|_| {
-                // xorshift64*: small, and the same everywhere.
+                // xorshift64*: small, and equal on all machines.
                 random ^= random >> 12;
                 random ^= random << 25;
                 random ^= random >> 27;
@@ -24,7 +24,7 @@ fn campaigns_of_all_kinds_end_well() {
     }
 }
 
-/// Inputs that the fuzzer found worth keeping. Miri reads no files.
+/// Inputs that the fuzzer found and that are worth keeping. Miri cannot read files.
 #[test]
 #[cfg(not(miri))]
 fn the_corpus_ends_well() {

@@ -29,9 +29,9 @@ impl Work {
     }
 }
 
-/// `struct redirect_facts`.
+/// `struct redirect_fields`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Facts {
+pub struct Fields {
     pub source: [u8; 16],
     pub destination: [u8; 16],
     pub ethertype: u16,
@@ -41,7 +41,7 @@ pub struct Facts {
     pub port: u16,
 }
 
-impl Facts {
+impl Fields {
     pub const SIZE: usize = 40;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
@@ -138,8 +138,8 @@ impl Metadata {
 /// `struct redirect_rule`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rule {
-    pub mask: Facts,
-    pub value: Facts,
+    pub mask: Fields,
+    pub value: Fields,
     pub source_first: u16,
     pub source_more: u16,
     pub first: u16,
@@ -162,8 +162,8 @@ impl Rule {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
-            mask: Facts::from_bytes(&array::from_fn(|i| bytes[i])),
-            value: Facts::from_bytes(&array::from_fn(|i| bytes[40 + i])),
+            mask: Fields::from_bytes(&array::from_fn(|i| bytes[i])),
+            value: Fields::from_bytes(&array::from_fn(|i| bytes[40 + i])),
             source_first: u16::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
             source_more: u16::from_le_bytes(array::from_fn(|i| bytes[82 + i])),
             first: u16::from_le_bytes(array::from_fn(|i| bytes[84 + i])),

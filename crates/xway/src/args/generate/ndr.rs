@@ -24,8 +24,8 @@ pub struct NdrArgs {
     #[arg(long, value_name = "NAME")]
     pub sink_netns: Option<String>,
 
-    /// Frame sizes to measure; those of the RFC without it: 64, 128, 256, 512, 1024, 1280, 1518
-    /// bytes with checksum, and imix
+    /// Frame sizes to measure, with checksum; without it, that of --size (which counts no
+    /// checksum), or those of the RFC: 64, 128, 256, 512, 1024, 1280, 1518 and imix
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub frames: Vec<FrameSize>,
 
@@ -38,11 +38,11 @@ pub struct NdrArgs {
     pub resolution: f64,
 
     /// Lowest rate to try, such as 10kpps
-    #[arg(long, value_name = "RATE")]
+    #[arg(long = "min-rate", alias = "least", value_name = "RATE")]
     pub least: Option<Rate>,
 
     /// Highest rate to try; what the generator reaches without it
-    #[arg(long, value_name = "RATE")]
+    #[arg(long = "max-rate", alias = "most", value_name = "RATE")]
     pub most: Option<Rate>,
 
     /// Duration of each trial; RFC 2544 requires 60s

@@ -4,11 +4,11 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use packet::quantity;
 use traffic::stream::Value;
 use traffic::{Rate, limits};
 
-use crate::args::bytes;
-use crate::args::value::{ValueError, duration, scaled};
+use crate::args::value::{ValueError, duration};
 
 /// Destination such as `10.0.0.2`, `10.0.0.2:53`, `10.0.0.0/24:1000..1999`, `[fd00::2]:53`. The
 /// order of varying values may precede it, as in `random:10.0.0.0/8:53`.
@@ -74,7 +74,7 @@ pub fn value(text: &str) -> Result<Value, ValueError> {
 
 /// A number of frames such as `1000`, `10k`, `5m`, `1g`.
 pub fn count(text: &str) -> Result<u64, ValueError> {
-    match scaled(text) {
+    match quantity::count(text) {
         Some(0) => Err(ValueError::ZeroCount),
         Some(number) => Ok(number),
         None => Err(ValueError::Expected("a number such as 1000, 10k or 5m")),
@@ -147,7 +147,7 @@ pub fn vlans(text: &str) -> Result<Vlans, ValueError> {
 
 /// Bytes in hexadecimal, at least one.
 pub fn hex(text: &str) -> Result<Bytes, ValueError> {
-    let bytes = bytes::hex(text).map_err(ValueError::library)?;
+    let bytes = control::inventory::hex(text).map_err(ValueError::library)?;
     if bytes.is_empty() {
         return Err(ValueError::Expected("at least one byte in hexadecimal"));
     }

@@ -8,6 +8,7 @@ use traffic::replay::{AddressMap, MacMap, PortMap, Vlan};
 
 use super::parse;
 use super::sending::SendArgs;
+use crate::args::link::LinkArg;
 use crate::args::value::duration;
 
 /// What happens to frames that were captured in part.
@@ -42,12 +43,16 @@ pub struct PcapArgs {
     pub packets: Option<u64>,
 
     /// Longest gap between frames; longer ones are shortened, such as 1s
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long = "max-gap", alias = "longest-gap", value_name = "TIME", value_parser = duration)]
     pub longest_gap: Option<Duration>,
 
     /// What to do with frames that were captured in part
     #[arg(long, value_enum, default_value_t)]
     pub cut: CutArg,
+
+    /// What to do with packets that were captured without an Ethernet header
+    #[arg(long, value_enum, default_value_t, value_name = "POLICY")]
+    pub link: LinkArg,
 
     /// Rewrite MAC addresses: [src:|dst:]FROM=TO, * for any (may be repeated)
     #[arg(long, value_name = "MAP")]

@@ -86,6 +86,15 @@ pub struct SendArgs {
     #[arg(long, requires = "write")]
     pub dry_run: bool,
 
+    /// Send frames after the last one that announce the end of each stream to a sink; they are not
+    /// counted. Default with --sink
+    #[arg(long)]
+    pub announce_end: bool,
+
+    /// Exit with 0 even if the rate was missed by more than 1 %
+    #[arg(long)]
+    pub allow_miss: bool,
+
     /// Permit any rate on the interface that carries your own SSH session
     #[arg(long)]
     pub force: bool,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use control::text;
 use report::Run;
 use report::comparison::Verdict;
 use report::run::VERSION;
@@ -10,7 +11,6 @@ use report::run::VERSION;
 use super::run_writer::RAW;
 use crate::args::BenchCompareArgs;
 use crate::cmd::{Context, Exit, confine};
-use crate::text;
 
 /// Compares two runs. The result is negative if a value became slower by more than its rounds
 /// differ.

@@ -6,9 +6,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use control::folder::Folder;
 use report::Host;
-
-use crate::cmd::folder::Folder;
 
 /// The folder of a run, if it is kept.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ impl RunDir {
             return Ok(Self { folder: Some(Folder::make(out)?), runs: None });
         }
         let runs = Path::new(RUNS);
-        let runs = runs.is_dir().then(|| Folder::open(runs)).transpose()?;
+        let runs = if runs.is_dir() { Some(Folder::open(runs)?) } else { None };
         let folder = runs.as_ref().map(|runs| fresh(runs, &name(host))).transpose()?;
         Ok(Self { folder, runs })
     }

@@ -16,11 +16,13 @@ pub struct RunWriter {
     host: Host,
     /// The benchmark that is not at its end.
     open: Option<String>,
+    /// All files were written, the last time that it was tried.
+    is_saved: bool,
 }
 
 impl RunWriter {
     pub fn new(run: Run, run_dir: RunDir, host: Host) -> Self {
-        Self { run, run_dir, host, open: None }
+        Self { run, run_dir, host, open: None, is_saved: false }
     }
 
     /// What disturbed the run, and where it is, or how to have it.
@@ -31,7 +33,15 @@ impl RunWriter {
         let noise =
             self.run.noise().into_iter().map(|noise| format!("this machine was noisy: {noise}"));
         let place = match self.run_dir.folder() {
-            Some(folder) => format!("kept in {}: report.html has it all", folder.path().display()),
+            Some(folder) if self.is_saved => {
+                format!("kept in {}: report.html has it all", folder.path().display())
+            }
+            Some(folder) => {
+                format!(
+                    "files in {} are incomplete: they were not written",
+                    folder.path().display()
+                )
+            }
             None => "not kept: --out DIR keeps every value, the figures and a page".to_owned(),
         };
         noise.chain([place]).collect()
@@ -57,7 +67,13 @@ impl RunWriter {
     }
 
     /// Every file.
-    pub fn save(&self) -> Result<()> {
+    pub fn save(&mut self) -> Result<()> {
+        let saved = self.save_all();
+        self.is_saved = saved.is_ok();
+        saved
+    }
+
+    fn save_all(&self) -> Result<()> {
         let Some(folder) = self.run_dir.folder() else { return Ok(()) };
         self.write()?;
         for (name, figure) in self.run.figures() {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use bench::hook::filter::{LIMIT_RULES, parsed};
+use control::folder::{Folder, NewFile};
 use filter::{Action, Environment, Limit, PROGRAM, Per, Ruleset, Total, compile};
 use pcap::{LinkType, Packet, Writer};
 use report::plot::{Chart, Panel, Phase as Band, Tone};
@@ -18,7 +19,6 @@ use vm::{Errno, Machine, MapError, Options, Worker};
 use super::traffic::{Arrival, Traffic};
 use super::{Context, Exit};
 use crate::args::DemoArgs;
-use crate::cmd::folder::{Folder, NewFile};
 use crate::view::replay::{Answer, Row, Sample};
 use crate::view::{say, wrapped};
 
@@ -146,7 +146,7 @@ impl Shield {
         let machine = Machine::load(&compiled.spec, &Options::default())?;
         let maps = machine.maps();
         compiled.actions.fill(|name| {
-            let found = maps.iter().find(|map| map.facts().name == name);
+            let found = maps.iter().find(|map| map.attributes().name == name);
             let gone = || MapError { map: name.into(), operation: "open", errno: Errno::ENOENT };
             found.map(|map| &**map).ok_or_else(gone)
         })?;

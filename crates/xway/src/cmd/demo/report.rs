@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use bench::hook::filter::LIMIT_RULES;
 use control::filter::report::FilterReport;
+use control::folder::Folder;
 use report::number::human;
+use report::timeline::Means;
 use report::{Host, Page, Timeline};
 use serde::Serialize;
 
 use super::meter::{Measured, Meter};
 use super::phase::Phase;
 use crate::args::DemoArgs;
-use crate::cmd::folder::Folder;
 use crate::view::demo::{Answer, Row};
 use crate::view::filter::show;
 
@@ -58,6 +59,8 @@ fn timeline(meter: &Meter, args: &DemoArgs) -> Timeline {
     let mut timeline = Timeline::new("A service under a flood", subtitle);
     for phase in &meter.phases {
         timeline.phase(phase.phase.title(), phase.start_s, phase.end_s, phase.phase.tone());
+        let Measured { tps, offered_pps, dropped_pps, .. } = *phase;
+        timeline.means_of_phase(Means { tps, offered_pps, dropped_pps });
         for sample in &phase.samples {
             timeline.sample(*sample);
         }

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use control::folder::NewFile;
 use filter::runtime::samples::Sample;
 use filter::runtime::trial::ChangedPacket;
 use pcap::{LinkType, Options, Packet, Writer};
 
-use crate::cmd::folder::NewFile;
+use crate::cmd::folder;
 
 #[derive(Debug)]
 pub struct Capture {
@@ -24,7 +25,7 @@ pub struct Capture {
 impl Capture {
     /// Creates a capture of packets that this interface received.
     pub fn create(path: &Path, interface: &str) -> Result<Self> {
-        let file = NewFile::at(path)?;
+        let file = folder::begin(path)?;
         let shown = || format!("cannot write {}", path.display());
         let options = Options { application: Some("xway filter".to_owned()), ..Options::default() };
         let mut writer = Writer::pcapng(file.writer()?, &options).with_context(shown)?;
@@ -65,6 +66,7 @@ impl Capture {
     pub fn finish(self) -> Result<()> {
         let Self { file, writer, .. } = self;
         writer.finish().with_context(|| file.path().display().to_string())?;
-        file.keep().map(drop)
+        file.keep()?;
+        Ok(())
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use control::filter::check::{RulesCheck, RulesReport};
-use control::filter::cut_off;
 use control::filter::source::read;
+use control::lockout;
 use sys::net::Netlink;
 
 use crate::args::FilterCheckArgs;
@@ -30,10 +30,10 @@ pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
 fn check(path: &Path, limit: Option<u64>) -> Result<RulesReport> {
     let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
     let interfaces = links.into_iter().map(|link| (link.name, link.ifindex.0)).collect();
-    let session = cut_off::own_session();
+    let session = lockout::session();
     confined(path)?;
     let file = read(path)?;
-    let warnings = cut_off::warnings(&file.ruleset, session);
+    let warnings = lockout::warnings(&file.ruleset, session);
     Ok(RulesCheck { path, limit, interfaces: &interfaces }.check(&file, warnings)?)
 }
 

@@ -5,27 +5,43 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use control::filter::source::read;
-use filter::Ruleset;
+use control::text;
+use filter::import_export::iptables::{self, Family};
 use filter::import_export::nft::{self, Lines};
-use filter::import_export::{self, flowspec};
+use filter::import_export::{ImportOptions, Imported, flowspec};
 
 use super::nft::{Helper, Request};
 use crate::args::{FilterExportArgs, FilterImportArgs, ForeignExport, ForeignImport};
 use crate::cmd::{Context, Exit, confine};
-use crate::text;
+use crate::view;
 use crate::view::filter::import::Translated;
 
 pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
-    let ruleset = match args.from {
-        ForeignImport::Nft => nft_rules(args)?,
+    let options = ImportOptions {
+        chain: args.chain.as_deref(),
+        partial: args.partial,
+        approximate: args.approximate || args.partial,
+    };
+    let imported = match args.from {
+        ForeignImport::Nft => nft_rules(&args.file, &options)?,
+        ForeignImport::Iptables => iptables_rules(&args.file, Family::V4, &options)?,
+        ForeignImport::Ip6tables => iptables_rules(&args.file, Family::V6, &options)?,
         ForeignImport::Flowspec => {
             confined(&args.file)?;
-            flowspec::import(&text(&args.file)?)?
+            flowspec::import(&text::read(&args.file)?)?.into()
         }
     };
-    let rules = ruleset.rules.len();
-    let text = import_export::file(ruleset).to_toml();
-    context.show(&Translated { format: "toml", rules, text })?;
+    let translated = Translated {
+        format: "toml",
+        rules: imported.ruleset.rules.len(),
+        left_out: imported.left_out.clone(),
+        approximations: imported.approximations.clone(),
+        text: imported.to_toml(),
+    };
+    context.show(&translated)?;
+    if let Some(summary) = translated.summary() {
+        view::say(&format!("xway: {summary}"));
+    }
     Ok(Exit::Done)
 }
 
@@ -37,23 +53,23 @@ pub fn export(args: &FilterExportArgs, context: &Context) -> Result<Exit> {
     let rules = file.ruleset.rules.len();
     let (format, text) = match args.to {
         ForeignExport::Nft => {
-            let device = args.device.as_deref().context("nft needs --device")?;
+            let device = args.device.as_deref().context("nft needs --dev")?;
             ("nft", nft::export(&file.ruleset, device)?)
         }
         ForeignExport::Flowspec => ("flowspec", flowspec::export(&file.ruleset)?),
     };
-    context.show(&Translated { format, rules, text })?;
+    context.show(&Translated { format, rules, text, ..Translated::default() })?;
     Ok(Exit::Done)
 }
 
 /// Text is listed by nft, which takes rights and another program. A child process that is started
 /// first keeps them; this one gives them up before it reads the file. A file that is JSON by its
 /// name needs no child.
-fn nft_rules(args: &FilterImportArgs) -> Result<Ruleset> {
-    let is_json_file = args.file.extension().is_some_and(|extension| extension == "json");
+fn nft_rules(file: &Path, options: &ImportOptions<'_>) -> Result<Imported> {
+    let is_json_file = file.extension().is_some_and(|extension| extension == "json");
     let helper = if is_json_file { None } else { Some(Helper::start()?) };
-    confined(&args.file)?;
-    let text = text(&args.file)?;
+    confined(file)?;
+    let text = text::read(file)?;
     let (json, lines) = match helper {
         Some(helper) if !text.trim_start().starts_with('{') => {
             // Also refuses what nft would read from other files, so it is first.
@@ -62,7 +78,12 @@ fn nft_rules(args: &FilterImportArgs) -> Result<Ruleset> {
         }
         _ => (text, Lines::default()),
     };
-    Ok(nft::import_with_lines(&json, &lines, args.chain.as_deref())?)
+    Ok(nft::import_as(&json, &lines, options)?)
+}
+
+fn iptables_rules(file: &Path, family: Family, options: &ImportOptions<'_>) -> Result<Imported> {
+    confined(file)?;
+    Ok(iptables::import(&text::read(file)?, family, options)?)
 }
 
 /// From here on, only this file is read.
@@ -70,14 +91,6 @@ fn confined(file: &Path) -> Result<()> {
     let mut named = confine::begin()?;
     named.input(file);
     named.end()
-}
-
-fn text(file: &Path) -> Result<String> {
-    if file == Path::new("-") {
-        let text = text::bounded(std::io::stdin(), text::LIMIT);
-        return text.context("cannot read standard input");
-    }
-    text::read(file)
 }
 
 /// The devices that its chains are bound to.

@@ -1,24 +1,22 @@
 //! `filter load`, `add`, `remove`, `flush`, `unload`: changes of the active rules.
 
 use anyhow::Result;
+use control::attach::Detached;
 use control::filter::update::Update;
-use control::filter::{ApplyOptions, Clock, cut_off, source};
+use control::filter::{ApplyOptions, Clock, source};
 use filter::File;
 
 use crate::args::{
     FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
 };
 use crate::cmd::{Context, Exit};
-use crate::view::say;
 
 pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let file = source::read(&args.file)?;
     let update = Update::begin(&context.control, &args.iface)?;
-    let options = ApplyOptions {
-        reset_globals: true,
-        ..ApplyOptions::with_placement(&(&args.placement).into())
-    };
+    let options =
+        ApplyOptions { reset: true, ..ApplyOptions::with_placement(&(&args.placement).into()) };
     put(&update, &file, &options, clock, context)
 }
 
@@ -36,20 +34,25 @@ pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
     let file = update.without_rules(&args.names)?;
-    put(&update, &file, &ApplyOptions::default(), clock, context)
+    let options = ApplyOptions::with_placement(&(&args.caution).into());
+    put(&update, &file, &options, clock, context)
 }
 
 pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
     let file = update.without_all_rules()?;
-    put(&update, &file, &ApplyOptions::default(), clock, context)
+    let options = ApplyOptions::with_placement(&(&args.caution).into());
+    put(&update, &file, &options, clock, context)
 }
 
 /// Detaches the filter; other programs remain.
 pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
     let update = Update::begin(&context.control, &args.iface)?;
-    update.required()?;
+    if update.active().is_none() {
+        context.show(&Detached { interface: args.iface.clone(), programs: Vec::new() })?;
+        return Ok(Exit::No);
+    }
     let detached = update.unload()?;
     context.show(&detached)?;
     Ok(if detached.programs.is_empty() { Exit::No } else { Exit::Done })
@@ -63,9 +66,6 @@ fn put(
     context: &Context,
 ) -> Result<Exit> {
     let read_s = clock.lap();
-    for warning in cut_off::warnings_on(&file.ruleset, update.interface()) {
-        say(&format!("xway: warning: {}", warning.text));
-    }
     let mut report = update.apply(file, options)?;
     report.timings.read_s = read_s;
     context.show(&report)?;

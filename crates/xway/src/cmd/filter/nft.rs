@@ -12,12 +12,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use control::text;
 use serde::{Deserialize, Serialize};
 use sys::cap::Cap;
 use sys::net::{Netlink, NewVeth, VethEnd};
 
 use crate::cmd::Exit;
-use crate::text;
 
 /// Rules to be listed.
 #[derive(Debug, Serialize, Deserialize)]

@@ -5,12 +5,12 @@ use std::time::Instant;
 use anyhow::Result;
 use control::filter::sample_reader::{SampleLimits, SampleReader};
 use control::filter::samples::{SampleReport, SampledPacket};
+use packet::dissect::dissect;
 use sys::signal::Stop;
 
 use super::capture::Capture;
 use crate::args::FilterSampleArgs;
 use crate::cmd::{Context, Exit};
-use crate::dissect::dissect;
 
 pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;

@@ -53,6 +53,7 @@ impl<'a> Senders<'a> {
             Ok(Ok(talkers)) => (self.talkers, self.held) = (Some(talkers), None),
             Ok(Err(holder)) => self.held = Some(holder),
             Err(error) => {
+                let error = anyhow::Error::from(error);
                 say(&format!("xway: no senders and ports are shown: {error:#}"));
                 (self.is_wanted, self.held) = (false, None);
             }
@@ -89,12 +90,11 @@ fn show(
     senders: &mut Senders<'_>,
 ) -> Result<Exit> {
     let mut monitor_rules = FilterMonitor::new(&context.control, &args.iface)?;
-    let rows = ratatui::crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
     let monitor = (args.monitor.interval, args.monitor.prometheus);
-    let mut watch = Watch::new(monitor, rows, context)?;
+    let mut watch = Watch::browse(monitor, context)?;
     let end = args.time.map(|time| Instant::now() + time);
     let is_over = || end.is_some_and(|end| Instant::now() >= end);
-    while !is_over() && stop.wait(POLL_INTERVAL)?.is_none() {
+    while !is_over() && watch.react()? && stop.wait(POLL_INTERVAL)?.is_none() {
         senders.read()?;
         if !watch.is_due() {
             continue;
@@ -103,12 +103,9 @@ fn show(
         senders.follow(monitor_rules.program())?;
         watch.publish(|| metrics::filter(&shown));
         let (talkers, talkers_held_by) = senders.state();
-        if !watch.tell(&Top { shown, talkers, talkers_held_by })? {
+        if !watch.tell_tables(&Top { shown, talkers, talkers_held_by })? {
             break;
         }
     }
     Ok(Exit::Done)
 }
-
-/// Rows of a terminal that does not report its size.
-const ROWS: u16 = 24;

@@ -11,12 +11,12 @@ use control::filter::trial::{Ended, Trial};
 use control::filter::update::Update;
 use filter::Ruleset;
 use filter::runtime::trial::ChangedPacket;
+use packet::dissect::dissect;
 use sys::signal::Stop;
 
 use super::capture::Capture;
 use crate::args::FilterTryArgs;
 use crate::cmd::{Context, Exit};
-use crate::dissect::dissect;
 
 pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     let new = source::read(&args.file)?.ruleset;

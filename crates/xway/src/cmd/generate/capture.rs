@@ -14,7 +14,7 @@ use traffic::program::{Clock, Exit, Frames, Gaps, Job};
 use traffic::rate::Spacing;
 use traffic::{Rate, Template};
 
-use crate::cmd::folder::NewFile;
+use crate::cmd::folder;
 
 /// Writes `first` frames; fewer when the run has fewer.
 pub fn write(path: &Path, config: &Config, first: u32) -> Result<PathBuf> {
@@ -74,9 +74,10 @@ fn gap_ns(rate: Rate, bytes: usize) -> f64 {
 }
 
 fn save(path: &Path, interface: &str, frames: Vec<(u64, Vec<u8>)>) -> Result<()> {
-    let file = NewFile::at(path)?;
+    let file = folder::begin(path)?;
     fill(file.writer()?, interface, frames)?;
-    file.keep().map(drop)
+    file.keep()?;
+    Ok(())
 }
 
 fn fill(file: File, interface: &str, frames: Vec<(u64, Vec<u8>)>) -> Result<()> {

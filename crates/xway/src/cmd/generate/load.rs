@@ -4,11 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use control::text;
 use traffic::Expect;
 use traffic::stream::{File, Payload, Quick, QuickProtocol, Value};
 
 use crate::args::generate::{Destination, ExpectArg, FrameArgs, HostArgs, Load, PortArgs};
-use crate::text;
 
 /// The streams that arguments describe, whose addresses may still be missing. With `stamped`,
 /// protocols with room for a stamp carry one, unless it was disabled.

@@ -16,6 +16,7 @@ mod run;
 mod settings;
 mod tcp;
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
@@ -51,6 +52,15 @@ pub fn run(args: &GenArgs, context: &Context) -> Result<Exit> {
 /// What holds for the whole of a command.
 type Place<'a> = (&'a Stop, &'a Context);
 
+/// How frames are sent, and what is reported about them.
+struct Sender {
+    action: Action,
+    /// Ids and names of the streams, in their order.
+    names: Vec<(u16, String)>,
+    /// Packets of a capture to which an Ethernet header was added, by link type.
+    framed: Option<BTreeMap<String, u64>>,
+}
+
 /// Streams, out of an interface or into it.
 fn send(
     mut file: traffic::stream::File,
@@ -65,16 +75,18 @@ fn send(
     surroundings.complete(&mut file)?;
     let templates = file.templates(surroundings.mtu())?;
     let names = templates.iter().map(|one| (one.id, one.name.clone())).collect();
-    carry_out(args, generator::Load::Streams(templates), (action, names), place)
+    let load = generator::Load::Streams(templates);
+    carry_out(args, load, Sender { action, names, framed: None }, place)
 }
 
 /// A capture, out of an interface or into it.
 fn send_again(args: &PcapArgs, action: Action, place: Place<'_>) -> Result<Exit> {
-    let recording = replay::read(args)?;
+    let (recording, framed) = replay::read(args)?;
     let load = generator::Load::Recording(recording);
     // Its times are in the recording.
     let run = SendArgs { rate: None, ..args.run.clone() };
-    carry_out(&run, load, (action, vec![(0, "recording".to_owned())]), place)
+    let names = vec![(0, "recording".to_owned())];
+    carry_out(&run, load, Sender { action, names, framed: Some(framed) }, place)
 }
 
 fn inject(args: &InjectArgs, place: Place<'_>) -> Result<Exit> {
@@ -95,15 +107,15 @@ fn inject(args: &InjectArgs, place: Place<'_>) -> Result<Exit> {
 fn carry_out(
     args: &SendArgs,
     load: generator::Load,
-    (action, names): (Action, Vec<(u16, String)>),
+    Sender { action, names, framed }: Sender,
     (stop, context): Place<'_>,
 ) -> Result<Exit> {
     let config = settings::config(args, load, action)?;
     let first = |path| capture::write(path, &config, args.first);
     let capture = args.write.as_deref().map(first).transpose()?;
     if args.dry_run {
-        context.show_next(&Sent { capture, ..Sent::default() })?;
+        context.show_next(&Sent { capture, framed, ..Sent::default() })?;
         return Ok(Exit::Done);
     }
-    Run { args, config, names, capture }.carry_out(stop, context)
+    Run { args, config, names, capture, framed }.carry_out(stop, context)
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use control::folder::Folder;
 use report::Host;
 use sys::signal::Stop;
 use traffic::generator;
@@ -15,9 +16,8 @@ use super::address::Surroundings;
 use super::run::listen;
 use super::{guard, load};
 use crate::args::generate::{Load, NdrArgs};
-use crate::cmd::folder::Folder;
 use crate::cmd::{Context, Exit};
-use crate::view::ndr::{Measured, line, loss, page, throughput};
+use crate::view::ndr::{Measured, latency, line, loss, page, throughput};
 use crate::view::say;
 
 pub fn run(load: &Load<NdrArgs>, stop: &Stop, context: &Context) -> Result<Exit> {
@@ -51,12 +51,19 @@ pub fn run(load: &Load<NdrArgs>, stop: &Stop, context: &Context) -> Result<Exit>
 /// A load for each size. Sizes of the RFC that are too small for the headers, or larger than the
 /// MTU, are left out with a message.
 fn loads(file: &File, args: &NdrArgs, mtu: usize) -> Result<Vec<ndr::Load>> {
-    let sizes = if args.frames.is_empty() { &FrameSize::ALL[..] } else { &args.frames };
+    let given = size(file)?.filter(|_| args.frames.is_empty());
+    let sizes = match &given {
+        Some(given) => std::slice::from_ref(given),
+        None if args.frames.is_empty() => &FrameSize::ALL[..],
+        None => &args.frames,
+    };
     let mut loads = Vec::new();
     for size in sizes {
         match sized(file, *size).templates(mtu) {
             Ok(streams) => loads.push(ndr::Load { size: *size, streams }),
-            Err(why) if args.frames.is_empty() => say(&format!("no frames of {size}: {why}")),
+            Err(why) if args.frames.is_empty() && given.is_none() => {
+                say(&format!("no frames of {size}: {why}"))
+            }
             Err(why) => return Err(why.into()),
         }
     }
@@ -64,6 +71,18 @@ fn loads(file: &File, args: &NdrArgs, mtu: usize) -> Result<Vec<ndr::Load>> {
         bail!("no size holds these headers: give other --frames");
     }
     Ok(loads)
+}
+
+/// The only size that the streams have; `None` if none is given.
+fn size(file: &File) -> Result<Option<FrameSize>> {
+    let mut sizes = file.streams.iter().filter_map(|stream| stream.size.as_ref());
+    let Some(first) = sizes.next() else { return Ok(None) };
+    match FrameSize::try_from(first) {
+        Ok(size) if sizes.all(|other| other == first) => Ok(Some(size)),
+        _ => {
+            bail!("a measurement is made for one size at a time: give --frames 64,512 or --size 60")
+        }
+    }
 }
 
 /// The streams with frames of this size, all of them stamped.
@@ -138,12 +157,16 @@ fn method(args: &NdrArgs) -> Vec<String> {
 
 fn write(folder: &Folder, measured: &Measured, method: &[String]) -> Result<Vec<PathBuf>> {
     let json = serde_json::to_string_pretty(measured).context("cannot write the trials as JSON")?;
-    Ok(vec![
+    let mut files = vec![
         folder.put("report.html", &page(measured, &Host::read(), method))?,
         folder.put("throughput.svg", throughput(measured).as_str())?,
         folder.put("loss.svg", loss(measured).as_str())?,
         folder.put("trials.json", &json)?,
-    ])
+    ];
+    if let Some(figure) = latency(measured) {
+        files.push(folder.put("latency.svg", figure.as_str())?);
+    }
+    Ok(files)
 }
 
 /// Bursts of the length that was found, all without loss.

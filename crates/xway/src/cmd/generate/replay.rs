@@ -1,25 +1,28 @@
 //! `gen pcap`: a capture becomes a recording.
 
-use std::fs::File;
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use sys::net::Netlink;
+use sys::stdio::open_input;
 use traffic::Rate;
 use traffic::replay::{Cut, Edits, Framing, Options, Recording, Timing};
 
 use crate::args::generate::{CutArg, PcapArgs};
 use crate::view::say;
 
-/// Reads a capture, and prints remarks about it.
-pub fn read(args: &PcapArgs) -> Result<Recording> {
+/// Reads a capture, and prints remarks about it. Returns also the numbers of packets to which an
+/// Ethernet header was added, by link type.
+pub fn read(args: &PcapArgs) -> Result<(Recording, BTreeMap<String, u64>)> {
     let path = args.capture.display();
-    let input = File::open(&args.capture).with_context(|| format!("cannot read {path}"))?;
+    let input = open_input(&args.capture).with_context(|| format!("cannot read {path}"))?;
     let (recording, notes) =
         Recording::read(input, &options(args)?).with_context(|| path.to_string())?;
     for line in notes.lines() {
         say(&format!("{path}: {line}"));
     }
-    Ok(recording)
+    let framed = notes.framed.iter().map(|(link, packets)| (link.to_string(), *packets));
+    Ok((recording, framed.collect()))
 }
 
 fn options(args: &PcapArgs) -> Result<Options> {
@@ -48,6 +51,7 @@ fn options(args: &PcapArgs) -> Result<Options> {
             ports: args.map_port.clone(),
             vlan: args.map_vlan,
         },
+        link: args.link.into(),
         ..Options::default()
     };
     if let Some(dev) = &args.run.dev {

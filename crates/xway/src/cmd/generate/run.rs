@@ -1,11 +1,13 @@
 //! A run from its start to its report: sends, shows progress, and counts arriving frames on
 //! request.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use control::metrics;
+use sys::net::ethtool::Ethtool;
 use sys::netns::NetNs;
 use sys::signal::Stop;
 use traffic::generator::{Config, Generator, Interval, Snapshot};
@@ -25,6 +27,8 @@ pub struct Run<'a> {
     pub names: Vec<(u16, String)>,
     /// File to which the first frames were written.
     pub capture: Option<PathBuf>,
+    /// Packets of a recording to which an Ethernet header was added, by link type.
+    pub framed: Option<BTreeMap<String, u64>>,
 }
 
 impl Run<'_> {
@@ -46,16 +50,31 @@ impl Run<'_> {
         let mut received = sink.map(finish).transpose()?;
         watch.publish(|| metrics::page(Some((&report.totals, &look.names)), received.as_ref()));
         drop(watch);
+        if let Some(received) = &mut received
+            && received.streams.len() == self.names.len()
+        {
+            received.exclude_unsent(report.totals.not_sent);
+        }
         let bad = received.as_ref().is_some_and(|received| !Judgement::of(received).good);
         if let Some(received) = &mut received {
             received.name_streams(&self.names);
         }
-        let summary = report.summary(&self.names);
+        let summary = report.summary(&self.names, &self.config.profile);
         let nothing = summary.sent == 0 && !summary.stopped;
-        let sent = Sent { summary, capture: self.capture, sink: received };
+        let missed = summary.missed.is_some_and(|missed| missed > TOLERANCE);
+        let link_bps = link_bps(&self.config.interface);
+        let Self { capture, framed, .. } = self;
+        let sent = Sent { summary, link_bps, capture, sink: received, framed };
         context.show_next(&sent)?;
-        Ok(if nothing || (self.args.sink.judge && bad) { Exit::No } else { Exit::Done })
+        let failed = nothing || (missed && !self.args.allow_miss) || (self.args.sink.judge && bad);
+        Ok(if failed { Exit::No } else { Exit::Done })
     }
+}
+
+/// Speed of the interface's link; `None` if it is unknown.
+fn link_bps(interface: &str) -> Option<f64> {
+    let speed = Ethtool::open().and_then(|ethtool| ethtool.speed_mbit(interface));
+    speed.ok().flatten().map(|mbit| f64::from(mbit) * 1e6)
 }
 
 /// Progress of a generator, and of the sink beside it.
@@ -127,6 +146,8 @@ fn finish(sink: Sink) -> Result<SinkReport> {
     Ok(sink.stop()?)
 }
 
+/// Share of the rate that may be missed.
+const TOLERANCE: f64 = 0.01;
 /// How soon an end or a signal is seen.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// For the sender's end to arrive.

@@ -30,6 +30,7 @@ pub fn config(args: &SendArgs, load: Load, action: Action) -> Result<Config> {
             RewriteArg::Never => Rewrite::Never,
         },
         seed: args.seed,
+        announce_end: args.announce_end || args.sink.sink.is_some(),
         ..Config::new(interface, load)
     })
 }

@@ -3,12 +3,11 @@
 mod run;
 
 use anyhow::{Context as _, Result};
-use lab::{Error, HostReport, Lab, LinkOptions, Topology};
+use lab::{Error, LinkOptions, Topology};
 use sys::identity::Identity;
 
 use super::{Context, Exit, rights};
 use crate::args::{LabAction, Shape};
-use crate::view::lab::{Collected, Removed, Up};
 
 pub fn run(action: &LabAction, context: &Context) -> Result<Exit> {
     act(action, context).map_err(|error| rights::explained(error, rights::LAB))
@@ -16,18 +15,21 @@ pub fn run(action: &LabAction, context: &Context) -> Result<Exit> {
 
 fn act(action: &LabAction, context: &Context) -> Result<Exit> {
     match action {
-        LabAction::Up { shape, queues, mtu } => up(*shape, *queues, *mtu, context)?,
+        LabAction::Up { shape, queues, mtu } => {
+            let (queues, mtu) = (*queues, *mtu);
+            let options = LinkOptions { queues, mtu, ..LinkOptions::default() };
+            context.show(&lab::up(topology(*shape), &options)?)?;
+        }
         LabAction::List => context.show(&lab::labs()?)?,
         LabAction::Down { lab } => {
-            let removed = Lab::open(lab).and_then(Lab::remove);
-            match removed {
+            let removed = match lab::down(lab) {
                 Err(error @ (Error::NoLab(_) | Error::NotKept(_))) => return Err(error.into()),
                 removed => removed.context(
                     "parts of the lab are missing; `xway lab gc --all` removes this one and every \
                      other lab that no program uses",
                 )?,
-            }
-            context.show(&Removed { removed: lab.clone() })?;
+            };
+            context.show(&removed)?;
         }
         LabAction::Run { lab, host, root, command } => {
             return run::command(lab, host, command, caller(*root).as_ref());
@@ -35,7 +37,7 @@ fn act(action: &LabAction, context: &Context) -> Result<Exit> {
         LabAction::Shell { lab, host, root } => {
             return run::shell(lab, host, caller(*root).as_ref());
         }
-        LabAction::Gc { all } => context.show(&Collected { removed: lab::gc(*all)? })?,
+        LabAction::Gc { all } => context.show(&lab::gc(*all)?)?,
     }
     Ok(Exit::Done)
 }
@@ -43,15 +45,6 @@ fn act(action: &LabAction, context: &Context) -> Result<Exit> {
 /// The user that a command runs as, if not the one that `xway` runs as.
 fn caller(keeps_root: bool) -> Option<Identity> {
     if keeps_root { None } else { Identity::of_sudo() }
-}
-
-fn up(shape: Shape, queues: u32, mtu: u32, context: &Context) -> Result<()> {
-    let topology = topology(shape);
-    let lab = topology.build(&LinkOptions { queues, mtu, ..LinkOptions::default() })?;
-    // Described before it is kept: a lab that cannot be described is removed again.
-    let hosts = lab.hosts().iter().map(HostReport::of).collect::<lab::Result<_>>()?;
-    let id = lab.keep()?;
-    context.show(&Up { id, topology: topology.name(), drawing: topology.drawing(), hosts })
 }
 
 fn topology(shape: Shape) -> Topology {

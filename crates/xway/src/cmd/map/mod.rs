@@ -5,15 +5,14 @@ mod write;
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
-use control::inventory;
+use anyhow::{Result, bail};
+use control::inventory::{self, parse_bytes};
 use kernel::{Map, list};
 use sys::errno::ENOENT;
 
 use super::pick::{self, Candidate};
 use super::{Context, Exit, rights};
-use crate::args::{MapAction, Ref, parse_bytes};
-use crate::view;
+use crate::args::{MapAction, Ref};
 
 pub fn run(action: &MapAction, context: &Context) -> Result<Exit> {
     act(action, context).map_err(|error| rights::explained(error, rights::LISTING))
@@ -45,21 +44,7 @@ fn show(map: &Map, context: &Context) -> Result<Exit> {
 }
 
 fn pin(map: &Map, path: &Path, context: &Context) -> Result<Exit> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        bail!("cannot pin at {}: there is no folder {}", path.display(), folder.display());
-    }
-    if !sys::mount::is_bpffs(folder) {
-        bail!(
-            "cannot pin at {}: {} is in no bpffs; mount one (`mount -t bpf bpf /sys/fs/bpf`)",
-            path.display(),
-            folder.display()
-        );
-    }
-    map.pin(path).with_context(|| format!("cannot pin at {}", path.display()))?;
-    let map = inventory::map_ref(map.info());
-    context.show(&view::map::Pinned { map, path: path.display().to_string() })?;
+    context.show(&control::maps::pin(map, path)?)?;
     Ok(Exit::Done)
 }
 

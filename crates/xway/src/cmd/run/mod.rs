@@ -1,109 +1,81 @@
 //! `run`: a program over a capture, in the engine or in the kernel, without an interface.
 //!
-//! Rule: the table, the maps and the written captures are those of one pass over the capture;
-//! further rounds only measure. Nothing is attached and nothing of the system is changed.
+//! Not here: the run itself, which is the library `runner`.
 
-mod arm;
-mod configure;
-mod cover;
-mod diff;
-mod difference;
-mod entries;
-mod events;
-mod explain;
-mod input;
 mod interrupt;
-mod maps;
-mod measure;
-mod nature;
-mod outputs;
-mod pair;
-mod tally;
-mod testable;
+mod options;
+mod progress;
 mod trace;
 
-use anyhow::{Context as _, Result, bail};
-use control::object;
-use spec::{MapDef, Plan, Program, Spec};
+use anyhow::Result;
+use runner::{Callbacks, Job, Notice, Report};
 use vm::World;
 
-use self::arm::Arm;
-use self::configure::Configuration;
-use self::cover::Cover;
-use self::input::Capture;
-use self::interrupt::Interrupt;
-use self::outputs::Outputs;
-use self::tally::Tally;
+use self::options::{options, wants_host};
 use super::{Context, Exit, confine, folder};
 use crate::args::{RunArgs, RuntimeArg};
-use crate::text;
-use crate::view::run::Report;
 use crate::view::{say, wrapped};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
+    let args = &args.clone().with_object()?;
     let host = wants_host(args).then(host_world).transpose()?;
-    let interrupt = Interrupt::new()?;
+    // Held until the end, so that signals do not end the process while a result is printed.
+    let interrupt = interrupt::by_signals()?;
     if args.runtime == RuntimeArg::Vm && !args.diff {
         confine(args)?;
     }
-    let mut capture = Capture::open(args, &interrupt)?;
-    let job = Job::prepare(args, host, capture.time_ns(), interrupt)?;
-    capture.for_program(&job.program);
-    let watched = args.explain.is_some() || args.trace || args.cover.is_some();
-    if watched && args.runtime == RuntimeArg::Kernel {
-        bail!("the kernel does not report the path of a program: use --runtime vm");
+    let options = options(args, host)?;
+    let callbacks = Callbacks::default()
+        .with_interrupt(interrupt.clone())
+        .with_observer(notify)
+        .with_progress(progress::shown());
+    let job = Job::open(&options, callbacks)?;
+    if let Some(file) = &args.save_world {
+        folder::write(file, &job.world().to_toml()?)?;
     }
     if args.diff {
-        return diff::run(&job, capture, context);
+        let report = job.compare()?;
+        context.show(&report)?;
+        return Ok(exit(report.first_difference.is_none()));
     }
     if let Some(number) = args.explain {
-        return explain::run(&job, capture, number, context);
+        let explanation = job.explain(number)?;
+        context.show(&explanation)?;
+        return Ok(exit(explanation.fault.is_none()));
     }
     if args.trace {
-        return trace::run(&job, capture, context);
+        return trace::run(job, context);
     }
-    let mut arm = job.arm(args.runtime)?;
-    let cover = Cover::start(&mut arm, args.cover.as_ref())?;
-    let mut outputs = Outputs::open(args.out.as_deref(), &job.world)?;
-    let mut tally = Tally::default();
-    let mut events = arm.events()?;
-    while let Some(packet) = capture.next()? {
-        let run = arm.run(&packet)?;
-        if run.is_interrupted() {
-            break;
-        }
-        events.take(packet.number);
-        outputs.write(&packet, &run)?;
-        tally.count(&packet, &run);
-    }
-    let mut files = outputs.finish()?;
-    let coverage = cover.map(|cover| cover.finish(&mut arm, &mut files)).transpose()?;
-    let maps = arm.maps(&job);
-    let rates = measure::rates(&mut arm, &job, capture.kept())?;
-    let report = Report {
-        object: job.name.clone(),
-        program: job.program.name.clone(),
-        runtime: arm.name(),
-        interrupted: capture.interrupted(),
-        unfit: capture.unfit(),
-        tally: tally.finish(&job.world),
-        rates,
-        maps,
-        events: events.finish(),
-        log: arm.log(),
-        files,
-        coverage,
-        first_difference: None,
-        not_compared: None,
-    };
+    let mut report = job.run()?;
+    write_coverage(args, &mut report)?;
     context.show(&report)?;
-    Ok(if report.tally.faults == 0 { Exit::Done } else { Exit::No })
+    Ok(exit(report.tally.faults == 0))
+}
+
+fn exit(is_positive: bool) -> Exit {
+    if is_positive { Exit::Done } else { Exit::No }
+}
+
+/// Writes the file of `--cover=FILE`.
+fn write_coverage(args: &RunArgs, report: &mut Report) -> Result<()> {
+    if let (Some(coverage), Some(Some(file))) = (&report.coverage, &args.cover) {
+        folder::write(file, &runner::lcov(coverage))?;
+        report.files.push(file.clone());
+    }
+    Ok(())
+}
+
+fn notify(notice: &Notice) {
+    match notice {
+        Notice::PlainProgram => say(&notice.to_string()),
+        _ => say(&format!("xway: {notice}")),
+    }
 }
 
 /// Confines the process to the named files. The engine needs no others.
 fn confine(args: &RunArgs) -> Result<()> {
     let mut named = confine::begin()?;
-    named.input(&args.object);
+    args.object.iter().for_each(|object| named.input(object));
     named.input(&args.input);
     args.world.iter().for_each(|world| named.input(world));
     args.maps.iter().for_each(|(_, file)| named.input(file));
@@ -121,101 +93,12 @@ fn confine(args: &RunArgs) -> Result<()> {
     named.end()
 }
 
-/// A run whose inputs were read and checked, before a runtime is chosen.
-struct Job<'a> {
-    args: &'a RunArgs,
-    /// Short name of the object.
-    name: String,
-    spec: Spec,
-    program: Program,
-    world: World,
-    configuration: Configuration,
-    /// Objects that the program needs.
-    plan: Plan,
-    interrupt: Interrupt,
-}
-
-impl<'a> Job<'a> {
-    /// `host` is the world of this machine, if that is wanted; `time_ns` is when the capture
-    /// begins.
-    fn prepare(
-        args: &'a RunArgs,
-        host: Option<World>,
-        time_ns: Option<u64>,
-        interrupt: Interrupt,
-    ) -> Result<Self> {
-        let mut opened = object::open(&args.object)?;
-        opened.set(&args.set)?;
-        opened.complete(&args.open.map_sizes, &args.open.kconfig)?;
-        if args.world.as_deref().is_some_and(|path| path.as_os_str() == "host") || args.diff {
-            kernel::fill_configuration(&mut opened.spec)?;
-        }
-        opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
-        let configuration = Configuration::parse(args, &mut opened)?;
-        let program = opened.choose(args.program.as_deref())?.clone();
-        if !program.kind.is_xdp() && !program.kind.is_unknown() {
-            bail!("`{}` is not an XDP program but {}", program.name, program.section);
-        }
-        let world = host.map_or_else(|| world(args, time_ns), Ok)?;
-        if let Some(file) = &args.save_world {
-            folder::write(file, &world.to_toml()?)?;
-        }
-        let (name, spec) = (opened.name, opened.spec);
-        let plan = Plan::new(&spec, Some(std::slice::from_ref(&program.name)))?;
-        Ok(Self { args, name, spec, program, world, configuration, plan, interrupt })
-    }
-
-    /// Whether a map is to be listed or compared: one that the program uses.
-    fn shows(&self, def: &MapDef) -> bool {
-        let is_used = || {
-            let number = self.spec.map_index(&def.name);
-            number.is_some_and(|number| self.plan.needs_map(number))
-        };
-        !def.frozen && !self.args.ignore_map.contains(&def.name) && is_used()
-    }
-
-    /// Interfaces that packets may leave by.
-    fn egress(&self) -> Vec<u32> {
-        self.world.interfaces.iter().map(|interface| interface.index).collect()
-    }
-
-    /// A runtime with the object loaded and its maps filled.
-    fn arm(&self, runtime: RuntimeArg) -> Result<Arm> {
-        let arm = match runtime {
-            RuntimeArg::Vm => Arm::vm(self)?,
-            RuntimeArg::Kernel => Arm::kernel(self)?,
-        };
-        arm.configure(&self.configuration)?;
-        Ok(arm)
-    }
-}
-
-/// Whether the world is that of this machine. The kernel always uses it, so a comparison with the
-/// kernel does too.
-fn wants_host(args: &RunArgs) -> bool {
-    match &args.world {
-        Some(path) => path.as_os_str() == "host",
-        None => args.diff,
-    }
-}
-
 fn host_world() -> Result<World> {
     let snapshot = control::host::snapshot()?;
     for words in &snapshot.omitted {
         say(&wrapped(&format!("the world omits {words}"), TEXT_WIDTH));
     }
     Ok(snapshot.world)
-}
-
-/// The scenario, or an empty world at the time of the capture.
-fn world(args: &RunArgs, time_ns: Option<u64>) -> Result<World> {
-    let Some(path) = &args.world else {
-        let mut world = World::default();
-        let offset_ns = time_ns.and_then(|time_ns| time_ns.checked_sub(world.clock.start_ns));
-        world.clock.wall_offset_ns = offset_ns.unwrap_or(world.clock.wall_offset_ns);
-        return Ok(world);
-    };
-    World::from_toml(&text::read(path)?).with_context(|| path.display().to_string())
 }
 
 /// Files that describe the host's kernel; they remain readable with `--world host`.

@@ -15,7 +15,7 @@ impl View for BanReport {
         let mut table = Table::new(columns);
         for ban in &self.bans {
             let left = ban.left.map(|left| format!("{:.0} s", left.as_secs_f64()));
-            let left = left.unwrap_or_else(|| "for ever".to_owned());
+            let left = left.unwrap_or_else(|| "forever".to_owned());
             table.row([ban.source.to_string(), left, human(ban.packets as f64, "")]);
         }
         table.to_string()

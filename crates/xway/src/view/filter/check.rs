@@ -1,4 +1,4 @@
-//! Text of `filter check`: rules as they are understood, and what may not be meant.
+//! Text of `filter check`: the rules as they are interpreted, and warnings about likely mistakes.
 
 use control::check::Outcome;
 use control::filter::check::{CompiledProgram, RulesReport};
@@ -91,9 +91,9 @@ fn sum(report: &RulesReport) -> String {
 
 fn program_text(program: &CompiledProgram, paint: Paint) -> String {
     let kernel = match (&program.kernel, &program.too_much) {
-        (None, Some(why)) => format!("{} {why}\n", paint.bad("too much memory:")),
+        (None, Some(why)) => format!("{} {why}\n", paint.bad("memory limit exceeded:")),
         (None, None) => {
-            "kernel: not asked, that needs CAP_BPF and CAP_NET_ADMIN (root)\n".to_owned()
+            "kernel: not checked, that needs CAP_BPF and CAP_NET_ADMIN (root)\n".to_owned()
         }
         (Some(Outcome::Accepted(accepted)), _) => {
             format!("kernel: accepts it, {}", accepted_text(accepted))
@@ -163,7 +163,7 @@ reads of a packet: link, network
 policy options drop (not the default)
 code: 7 instructions
 memory: 0 B in 0 maps: 
-kernel: not asked, that needs CAP_BPF and CAP_NET_ADMIN (root)
+kernel: not checked, that needs CAP_BPF and CAP_NET_ADMIN (root)
 warning: rule 2 `b` is never reached
 r.toml: 2 rules, 1 warning
 ";

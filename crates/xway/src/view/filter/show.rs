@@ -9,7 +9,7 @@ use super::limits;
 use crate::view::status::rate_cells;
 use crate::view::{Paint, View};
 
-/// The loaded rules as a file, which `show --file` composes.
+/// The loaded rules as a file, which `show --toml` composes.
 #[derive(Clone, Debug, Serialize)]
 pub struct File {
     /// Name of the interface.
@@ -25,7 +25,8 @@ pub fn decisions(report: &FilterReport, rows: impl Iterator<Item = usize>) -> Ta
     let mut table = Table::new(texts.into_iter().chain(numbers));
     for rule in rows.filter_map(|row| report.rules.get(row)) {
         let [packets, pps, bps] = rate_cells(&rule.rate);
-        table.row([rule.number.to_string(), rule.name.clone(), what(rule), packets, pps, bps]);
+        let number = (rule.number + 1).to_string();
+        table.row([number, rule.name.clone(), what(rule), packets, pps, bps]);
     }
     let [packets, pps, bps] = rate_cells(&report.default.rate);
     let verdict = report.default.verdict.to_owned();
@@ -61,7 +62,7 @@ fn policies(report: &FilterReport) -> String {
 }
 
 /// The rule's text, and its remaining time.
-fn what(rule: &RuleReport) -> String {
+pub fn what(rule: &RuleReport) -> String {
     match rule.left_s {
         None => rule.text.clone(),
         Some(0.0) => format!("{} (over)", rule.text),

@@ -2,19 +2,24 @@
 
 use control::filter::top::{Sender, TopSenders};
 use report::number::human;
-use report::table::{Column, Table};
 
-/// The first of both lists, side by side.
-pub fn table(top: &TopSenders, rows: usize) -> Table {
-    let half = |what| {
-        [Column::text(what), Column::number("rate"), Column::number("±"), Column::text("verdict")]
-    };
-    let mut table = Table::new([half("from"), half("to")].concat());
-    for place in 0..rows.min(top.sources.len().max(top.ports.len())) {
-        let cells = |rows: &[Sender]| rows.get(place).map_or_else(Default::default, cells);
-        table.row([cells(&top.sources), cells(&top.ports)].concat());
+use crate::view::browser::{Cell, Heading, Sheet};
+
+/// A table of senders or ports, without rows.
+pub fn sheet(name: &'static str) -> Sheet {
+    let numbers = ["rate", "±"].map(Heading::number);
+    let texts = ["verdict", "reason"].map(Heading::text);
+    Sheet::new(name, [Heading::text("name")].into_iter().chain(numbers).chain(texts))
+}
+
+pub fn fill(sheet: &mut Sheet, senders: &[Sender]) {
+    for Sender { name, pps, error_pps, verdict, reason, .. } in senders {
+        let texts = [name.as_str(), verdict, reason.unwrap_or_default()].map(Cell::text);
+        let [name, verdict, reason] = texts;
+        let rates = [*pps, *error_pps].map(|pps| Cell::number(pps, "pps"));
+        let [rate, error] = rates;
+        sheet.row([name, rate, error, verdict, reason]);
     }
-    table
 }
 
 /// Number of samples that the rates are estimated from.
@@ -39,14 +44,6 @@ pub fn line(top: &TopSenders) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-fn cells(sender: &Sender) -> [String; 4] {
-    let verdict = match sender.reason {
-        Some(reason) => format!("{} ({reason})", sender.verdict),
-        None => sender.verdict.to_owned(),
-    };
-    [sender.name.clone(), human(sender.pps, "pps"), human(sender.error_pps, "pps"), verdict]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn both_stand_side_by_side() {
+    fn both_lists_in_a_line() {
         let top = TopSenders {
             sources: vec![row("10.0.0.1", 2000.0, 10.0), row("10.0.0.2", 1000.0, 10.0)],
             ports: vec![row("udp/53", 3000.0, 0.0)],
@@ -67,13 +64,6 @@ mod tests {
             lost: 7,
             one_in: 20,
         };
-        let text = table(&top, 9).to_string();
-        let lines: Vec<_> = text.lines().collect();
-        assert!(lines[0].contains("from") && lines[0].contains("to"), "{text}");
-        let first = text.lines().find(|line| line.contains("10.0.0.1")).unwrap();
-        assert!(first.contains("udp/53") && first.contains("drop (rule)"), "{text}");
-        assert!(text.contains("10.0.0.2"), "{text}");
-        assert!(!table(&top, 1).to_string().contains("10.0.0.2"));
         assert_eq!(foot(&top), "300 of 6.00 k packets of 2.0 s were sampled, 7 were lost");
         let text = line(&top).unwrap();
         assert!(text.starts_with("from 10.0.0.1 2.00 kpps ±10 pps, to udp/53"), "{text}");

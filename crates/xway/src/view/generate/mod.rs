@@ -2,6 +2,7 @@
 
 mod live;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use report::number::human;
@@ -21,10 +22,16 @@ use super::{Paint, View};
 pub struct Sent {
     #[serde(flatten)]
     pub summary: Summary,
+    /// Speed of the interface's link in bits per second; `null` if the driver does not report it.
+    pub link_bps: Option<f64>,
     /// File of the first frames, with `--write`.
     pub capture: Option<PathBuf>,
     /// What arrived, with `--sink`.
     pub sink: Option<SinkReport>,
+    /// Packets of the capture to which an Ethernet header was added, by link type; absent for
+    /// other frames than those of a capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framed: Option<BTreeMap<String, u64>>,
 }
 
 impl Sent {
@@ -43,7 +50,28 @@ impl Sent {
         if summary.stopped {
             text.push_str(", stopped");
         }
-        text + "\n"
+        text + "\n" + &self.target() + &self.line_rate()
+    }
+
+    /// The target rate, and the share that was not reached.
+    fn target(&self) -> String {
+        let Summary { target_pps: Some(target), missed: Some(missed), .. } = self.summary else {
+            return String::new();
+        };
+        let target = human(target, "pps");
+        match (missed * 1000.0).round() / 10.0 {
+            0.0 => format!("target: {target}, reached\n"),
+            percent => format!("target: {target}, missed by {percent} %\n"),
+        }
+    }
+
+    /// The rate on layer 1, as a share of the link's.
+    fn line_rate(&self) -> String {
+        let l1_bps = self.summary.l1_bps;
+        let share = self
+            .link_bps
+            .map(|link| format!(", {:.1} % of {}", 100.0 * l1_bps / link, human(link, "bit/s")));
+        format!("layer 1: {}{}\n", human(l1_bps, "bit/s"), share.unwrap_or_default())
     }
 
     fn streams(&self) -> Option<Table> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use traffic::Histogram;
 use traffic::generator::{Interval, Report, Snapshot, ThreadReport};
+use traffic::{Histogram, Rate};
 
 use super::*;
 use crate::view::live::Drawing;
@@ -40,7 +40,7 @@ fn names() -> [(u16, String); 2] {
 }
 
 fn sent(report: &Report) -> Sent {
-    Sent { summary: report.summary(&names()), ..Sent::default() }
+    Sent { summary: report.summary(&names(), &Rate::Max.into()), ..Sent::default() }
 }
 
 fn text(report: &Report) -> String {

@@ -7,6 +7,7 @@ use report::{Host, Page, Stats, Svg};
 use traffic::ndr::{Purpose, Row};
 
 use super::Measured;
+use crate::view;
 
 /// The rate by frame size.
 pub fn throughput(measured: &Measured) -> Svg {
@@ -39,6 +40,17 @@ pub fn loss(measured: &Measured) -> Svg {
     chart.panel(panel).to_svg()
 }
 
+/// Latencies at shares of the rate, a curve for each size and share; `None` if none was measured.
+pub fn latency(measured: &Measured) -> Option<Svg> {
+    let rows = measured.report.rows.iter();
+    let all = rows.flat_map(|row| row.latencies.iter().map(move |one| (row, one)));
+    let named = all
+        .filter(|(_, one)| !one.latency_ns.is_empty())
+        .map(|(row, one)| (format!("{} at {:.0} %", row.size, 100.0 * one.share), &one.latency_ns));
+    let named: Vec<_> = named.collect();
+    (!named.is_empty()).then(|| view::latency::figure(named))
+}
+
 /// The page; `method` describes the measurement, one step each.
 pub fn page(measured: &Measured, host: &Host, method: &[String]) -> String {
     let mut page = Page::new("Throughput, bursts and latency");
@@ -49,6 +61,9 @@ pub fn page(measured: &Measured, host: &Host, method: &[String]) -> String {
     page.table(&measured.table());
     page.figure(&throughput(measured), "The highest rate that lost no more than was accepted.");
     page.figure(&loss(measured), "What each trial lost.");
+    if let Some(figure) = latency(measured) {
+        page.figure(&figure, "Latency of frames at shares of the rate.");
+    }
     for step in method {
         page.method(step);
     }

@@ -1,4 +1,4 @@
-//! Text of `gen ndr`: a row for each size, figures, a page.
+//! Text of `gen ndr`: a row for each size, figures and a page.
 
 mod figure;
 
@@ -10,12 +10,12 @@ use serde::Serialize;
 use traffic::Quantiles;
 use traffic::ndr::{Binding, NdrReport, Purpose, Row, Totals, Trial};
 
-pub use figure::{loss, page, throughput};
+pub use figure::{latency, loss, page, throughput};
 
 use super::sink::time;
 use super::{Paint, View};
 
-/// The answer of `gen ndr`: the measurement, and the files that were written of it.
+/// The result of `gen ndr`: the measurement, and the files that it was written to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     #[serde(flatten)]
@@ -65,7 +65,7 @@ impl View for Measured {
         let unsteady: Vec<_> = unsteady.collect();
         if !unsteady.is_empty() {
             text.push_str(&format!(
-                "trials of {} disagreed: repeat them, or make them longer (--trial)\n",
+                "trials of {} contradict each other: repeat them, or set a longer --trial\n",
                 unsteady.join(", ")
             ));
         }
@@ -104,7 +104,7 @@ fn cells(row: &Row, shares: &[f64]) -> Vec<String> {
     cells
 }
 
-/// One trial in a line, for a measurement that runs.
+/// One trial in a line, while a measurement runs.
 pub fn line(trial: &Trial) -> String {
     let Trial { purpose, offered_pps, loss, passed, not_sent, .. } = *trial;
     let purpose = match purpose {
@@ -112,14 +112,14 @@ pub fn line(trial: &Trial) -> String {
         Purpose::Burst => "burst",
         Purpose::Latency => "latency",
     };
-    let passed = if passed { "passed" } else { "lost too much" };
+    let passed = if passed { "passed" } else { "failed" };
     let mut line = format!(
         "{purpose:>8}  {:>10}  loss {:.4} %  {passed}",
         human(offered_pps, "pps"),
         100.0 * loss
     );
     if not_sent > 0 {
-        line.push_str(&format!("  (the interface did not take {not_sent})"));
+        line.push_str(&format!("  (the interface did not accept {not_sent})"));
     }
     line
 }

@@ -5,11 +5,11 @@ mod live;
 use report::number::human;
 use report::table::{Column, Table};
 use traffic::sink::{Judgement, SinkReport, StreamReport};
-use traffic::{Expect, Quantiles};
+use traffic::{Expect, Histogram, Quantiles};
 
 pub use live::{Arriving, interval_line};
 
-use super::{Paint, View};
+use super::{Paint, View, latency};
 
 fn table(report: &SinkReport) -> Table {
     let numbers = ["received", "lost", "reordered", "dup", "corrupt", "p50", "p99", "max"];
@@ -80,6 +80,11 @@ impl View for SinkReport {
         let mut text = format!("{}{}", table(self), unknown_ends(self));
         for line in others(self) {
             text.push_str(&format!("{line}\n"));
+        }
+        let mut latency = Histogram::default();
+        self.streams.iter().for_each(|stream| latency.add(&stream.latency_ns));
+        if !latency.is_empty() {
+            text.push_str(&format!("latency\n{}", latency::picture(&latency)));
         }
         let Judgement { good, reasons } = Judgement::of(self);
         let verdict = match good {

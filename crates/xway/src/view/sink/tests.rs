@@ -62,7 +62,7 @@ fn what_is_wrong_is_told() {
         (vec![stream(1, Expect::Pass, 9, 1)], Some("1 frames lost")),
         (vec![stream(1, Expect::Drop, 0, 9)], None),
         (vec![stream(1, Expect::Drop, 1, 9)], Some("1 frames arrived that should not")),
-        (vec![doubled], Some("2 frames twice")),
+        (vec![doubled], Some("2 frames duplicated")),
         (vec![corrupted], Some("1 frames corrupted")),
         (vec![reordered], None),
         (vec![], Some("no stamped frame arrived")),

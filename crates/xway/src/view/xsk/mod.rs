@@ -40,13 +40,12 @@ impl View for DeviceReport {
     fn text(&self, paint: Paint) -> String {
         let most = self.most_queues.map_or(String::new(), |most| format!(", {most} at most"));
         let up = if self.up { "up" } else { "down" };
+        let driver = match self.driver.as_str() {
+            "" => "no driver".to_owned(),
+            name => format!("driver {name}"),
+        };
         let mut lines = vec![
-            format!(
-                "{}: driver {}, MTU {}, {up}",
-                paint.bold(&self.interface),
-                self.driver,
-                self.mtu
-            ),
+            format!("{}: {driver}, MTU {}, {up}", paint.bold(&self.interface), self.mtu),
             format!("queues: {} receive, {} transmit{most}", self.rx_queues, self.tx_queues),
         ];
         lines.extend(self.numa_node.map(|node| format!("NUMA node: {node}")));

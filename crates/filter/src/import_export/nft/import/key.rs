@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The full name of a chain or set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(crate) struct Key {
     pub family: String,
     pub table: String,
     pub name: String,

@@ -1,15 +1,12 @@
-//! The statement `limit rate over …`.
+//! The statement `limit rate …`.
 
 use serde_json::Value;
 
 use crate::import_export::error::nft::ImportError;
 use crate::{Limit, Per, Unit};
 
-/// The limit of a statement `limit rate over …`.
+/// The limit of a statement `limit rate …`.
 pub(super) fn read(body: &Value) -> Result<Limit, ImportError> {
-    if body["inv"] != true {
-        return Err(ImportError::LimitBelow);
-    }
     if body.get("rate_unit").is_some() {
         return Err(ImportError::ByteLimit);
     }

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::key::{Key, text};
 use super::lines::Lines;
-use crate::import_export::Error;
+use super::statement::{Statement, weight};
 use crate::import_export::error::nft::ImportError;
-use crate::language::bounds::step;
+use crate::import_export::{Cause, Error};
 
 /// The chains and sets of a ruleset.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(crate) struct Listing {
     pub chains: BTreeMap<Key, Chain>,
     sets: BTreeMap<Key, Value>,
     /// The number of JSON values in it.
@@ -21,7 +21,7 @@ pub(super) struct Listing {
 
 /// A chain and its rules.
 #[derive(Debug, Default)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     /// `None` if the chain is not a base chain.
     pub base: Option<Base>,
     pub rules: Vec<Rule>,
@@ -29,7 +29,7 @@ pub(super) struct Chain {
 
 /// Type, hook and policy of a base chain.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(crate) struct Base {
     pub kind: String,
     pub hook: String,
     /// Whether the policy is to drop.
@@ -38,12 +38,24 @@ pub(super) struct Base {
 
 /// A rule as nft lists it.
 #[derive(Debug)]
-pub(super) struct Rule {
-    pub statements: Vec<Value>,
+pub(crate) struct Rule {
+    pub statements: Vec<Statement>,
     /// The number of JSON values in the statements.
     pub weight: usize,
-    /// The line in the text for nft, if there is a text.
+    /// The line in the text, if there is a text.
     pub line: Option<usize>,
+    /// The rule in the language of its tool, where that is not the JSON of nft.
+    pub text: Option<String>,
+    /// Why it cannot be translated, if another parser found that.
+    pub refused: Option<Cause>,
+}
+
+impl Rule {
+    /// A rule of these statements.
+    pub fn new(statements: Vec<Statement>) -> Self {
+        let weight = statements.iter().map(Statement::weight).sum();
+        Self { statements, weight, line: None, text: None, refused: None }
+    }
 }
 
 impl Listing {
@@ -75,9 +87,10 @@ impl Listing {
                 self.chains.entry(Key::of(body, "name")).or_default().base = base;
             }
             "rule" => {
-                let statements = body["expr"].as_array().cloned().unwrap_or_default();
+                let statements = body["expr"].as_array().into_iter().flatten();
+                let statements = statements.cloned().map(Statement::Nft).collect();
                 let chain = self.chains.entry(Key::of(body, "chain")).or_default();
-                chain.rules.push(Rule { statements, weight: weight(&body["expr"]), line: None });
+                chain.rules.push(Rule::new(statements));
             }
             "set" => {
                 self.sets.insert(Key::of(body, "name"), body.clone());
@@ -113,15 +126,5 @@ impl Listing {
             return Err(ImportError::CombinedSet(name()));
         }
         Ok(set["elem"].as_array().map_or(&[], Vec::as_slice))
-    }
-}
-
-/// The number of values in a JSON value, which `serde_json` nests 128 deep at most.
-fn weight(value: &Value) -> usize {
-    step(1);
-    match value {
-        Value::Array(values) => 1 + values.iter().map(weight).sum::<usize>(),
-        Value::Object(values) => 1 + values.values().map(weight).sum::<usize>(),
-        _ => 1,
     }
 }

@@ -8,17 +8,13 @@ use serde_json::Value;
 
 use super::subject::{Family, Subject};
 use super::{limit, unsupported};
-use crate::import_export::conjunction::{Conjunction, IPV4, IPV6};
+use crate::import_export::conjunction::{IPV4, IPV6};
 use crate::import_export::error::nft::ImportError;
 use crate::{Limit, Per, Side};
 
-/// The limit of a statement `add @set { KEY limit … }`, `update …` or `meter …`. The tests that the
-/// key implies are added to `tests`.
-pub(super) fn limit(
-    kind: &str,
-    body: &Value,
-    tests: &mut Conjunction,
-) -> Result<Limit, ImportError> {
+/// The limit of a statement `add @set { KEY limit … }`, `update …` or `meter …`, and the EtherType
+/// that the key implies.
+pub(super) fn limit(kind: &str, body: &Value) -> Result<(Limit, u16), ImportError> {
     let refused = || unsupported::statement(kind);
     let (key, statements) = match kind {
         "meter" => (&body["key"], vec![&body["stmt"]]),
@@ -31,6 +27,9 @@ pub(super) fn limit(
     if !statement["limit"].is_object() {
         return Err(refused());
     }
+    if statement["limit"]["inv"] != true {
+        return Err(ImportError::LimitBelow);
+    }
     let limit = limit::read(&statement["limit"])?;
     let (per, ether_type) = match Subject::read(key)? {
         // The length for the other family differs from a whole address: otherwise prefixes would
@@ -41,6 +40,5 @@ pub(super) fn limit(
         Subject::Address(Side::Dest, Family::V6) => (Per::Dest { v4: 32, v6: 128 }, IPV6),
         _ => return Err(refused()),
     };
-    tests.require_ether_type(ether_type)?;
-    Ok(Limit { per, ..limit })
+    Ok((Limit { per, ..limit }, ether_type))
 }

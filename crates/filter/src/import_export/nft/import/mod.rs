@@ -9,6 +9,7 @@
 //! packets of its families only, so its rules test for these. `docs/filter.md` lists the supported
 //! subset.
 
+mod branches;
 mod chain;
 mod key;
 mod limit;
@@ -16,15 +17,24 @@ mod lines;
 mod listing;
 mod matching;
 mod meter;
-mod names;
+pub(crate) mod names;
 mod number;
+mod state;
+mod statement;
+mod statements;
 mod subject;
+mod translation;
 mod unsupported;
 
+pub(crate) use chain::translate;
+pub(crate) use key::Key;
 pub use lines::Lines;
+pub(crate) use listing::{Base, Chain, Listing, Rule};
+pub(crate) use statement::Statement;
 
 use crate::Ruleset;
 use crate::import_export::Error;
+use crate::import_export::imported::{ImportOptions, Imported};
 
 /// Reads a ruleset. `chain` chooses a base chain where there are several, as `table/chain` or
 /// `family/table/chain`.
@@ -32,17 +42,24 @@ use crate::import_export::Error;
 /// # Errors
 /// A statement that is not in the supported subset, with its rule.
 pub fn import(json: &str, chain: Option<&str>) -> Result<Ruleset, Error> {
-    import_with_lines(json, &Lines::default(), chain)
+    let options = ImportOptions { chain, ..ImportOptions::default() };
+    import_as(json, &Lines::default(), &options).map(|imported| imported.ruleset)
 }
 
-/// Reads a ruleset that was listed from a text: errors have the lines of the text.
+/// Reads a ruleset as far as the options permit. If it was listed from a text, errors have the
+/// lines of the text.
 ///
 /// # Errors
-/// A statement that is not in the supported subset, with its line and rule.
-pub fn import_with_lines(json: &str, lines: &Lines, chain: Option<&str>) -> Result<Ruleset, Error> {
-    let mut listing = listing::Listing::read(json)?;
+/// No chain can be chosen, or a statement is not in the supported subset and the options do not
+/// permit to leave out its rule.
+pub fn import_as(
+    json: &str,
+    lines: &Lines,
+    options: &ImportOptions<'_>,
+) -> Result<Imported, Error> {
+    let mut listing = Listing::read(json)?;
     listing.locate(lines);
-    chain::translate(&listing, chain)
+    translate(&listing, options)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Names of numbers that nft prints, where they differ from those of the rule language.
 
-pub(super) use crate::language::text::names::{DSCP, Names, number};
+pub(crate) use crate::language::text::names::{DSCP, Names, number};
 
 /// IP protocols.
-pub(super) const PROTOCOLS: Names = &[
+pub(crate) const PROTOCOLS: Names = &[
     ("icmp", 1),
     ("igmp", 2),
     ("ipencap", 4),
@@ -37,7 +37,7 @@ pub(super) const ETHER_TYPES: Names = &[
 pub(super) const FAMILIES: Names = &[("ipv4", 0x0800), ("ipv6", 0x86dd)];
 
 /// Bits of the TCP flags.
-pub(super) const TCP_FLAGS: Names = &[
+pub(crate) const TCP_FLAGS: Names = &[
     ("fin", 0x01),
     ("syn", 0x02),
     ("rst", 0x04),
@@ -49,7 +49,7 @@ pub(super) const TCP_FLAGS: Names = &[
 ];
 
 /// Types of ICMP.
-pub(super) const ICMP_TYPES: Names = &[
+pub(crate) const ICMP_TYPES: Names = &[
     ("echo-reply", 0),
     ("destination-unreachable", 3),
     ("source-quench", 4),
@@ -80,7 +80,7 @@ pub(super) const ICMP_CODES: Names = &[
 ];
 
 /// Types of ICMPv6.
-pub(super) const ICMPV6_TYPES: Names = &[
+pub(crate) const ICMPV6_TYPES: Names = &[
     ("destination-unreachable", 1),
     ("packet-too-big", 2),
     ("time-exceeded", 3),

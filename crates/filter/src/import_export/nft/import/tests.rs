@@ -235,9 +235,14 @@ fn errors_have_lines_of_the_text() {
     let rules = [json!([drop()]), json!([{"log": null}, drop()])];
     let lines = Lines::of(text).unwrap();
     let error =
-        import_with_lines(&listing("netdev", "accept", &rules, &[]), &lines, None).unwrap_err();
+        import_as(&listing("netdev", "accept", &rules, &[]), &lines, &ImportOptions::default())
+            .unwrap_err();
     assert_eq!(error.place, "line 5, chain netdev/t/in, rule 2");
-    let error = import_with_lines(&listing("netdev", "accept", &rules[1..], &[]), &lines, None);
+    let error = import_as(
+        &listing("netdev", "accept", &rules[1..], &[]),
+        &lines,
+        &ImportOptions::default(),
+    );
     assert_eq!(
         error.unwrap_err().place,
         "chain netdev/t/in, rule 1",
@@ -257,7 +262,7 @@ fn chains_of_a_family_do_not_match_other_packets() {
 /// Fails unless a rule of these statements is refused for this cause.
 #[track_caller]
 fn refused(statements: &Value, cause: E) {
-    let jumped = [json!([{"return": null}])];
+    let jumped = [json!([{"return": null}]), json!([drop()])];
     let json = listing("netdev", "accept", std::slice::from_ref(statements), &jumped);
     let error = import(&json, None).unwrap_err();
     let chain = if cause == E::NestedReturn { "sub" } else { "in" };
@@ -309,7 +314,7 @@ fn unsupported_statements_are_named_with_the_cause() {
     let below = json!({"limit": {"rate": 10, "per": "second"}});
     let over = json!({"limit": {"rate": 10, "per": "second", "inv": true}});
     let fractional = json!({"limit": {"rate": 10, "per": "minute", "inv": true}});
-    let vmap = json!({"vmap": {"key": meta("protocol"), "data": {"set": []}}});
+    let vmap = json!({"vmap": {"key": meta("protocol"), "data": "@named"}});
     let jump = |to: &str| json!({"jump": {"target": to}});
     let set = |op: &str| json!({"set": {"op": op, "elem": payload("ip", "saddr"), "set": "@x"}});
     let meter =
@@ -340,7 +345,8 @@ fn unsupported_statements_are_named_with_the_cause() {
     }
 }
 
-const TRACKING: &str = "the filter runs before connection tracking: leave this to nft";
+const TRACKING: &str = "the filter runs before connection tracking: leave this to the stack, or \
+    use --approximate, which tests the state that single packets show";
 const MARK: &str = "packets have no mark yet when the filter runs";
 const OTHER: &str = "the filter cannot match this";
 const UNKNOWN: &str = "this statement cannot be imported";

@@ -20,11 +20,28 @@ pub(super) fn expression(left: &Value) -> ImportError {
     ImportError::UnsupportedExpression(advice.unwrap_or("the filter cannot match this"))
 }
 
+/// What happens to the packets of a rule with such a statement, if the rule is left out.
+pub(super) fn find_consequence(kind: &str) -> Option<&'static str> {
+    find(CONSEQUENCES, kind)
+}
+
 fn find(table: &[(&str, &'static str)], word: &str) -> Option<&'static str> {
     table.iter().find(|(one, _)| *one == word).map(|(_, reason)| *reason)
 }
 
-const CONNECTIONS: &str = "the filter runs before connection tracking: leave this to nft";
+const CONSEQUENCES: &[(&str, &str)] = &[
+    ("accept", "packets that it accepts continue with the next rule"),
+    ("drop", "packets that it drops continue with the next rule"),
+    ("reject", "packets that it rejects continue with the next rule"),
+    ("jump", "packets that it sends to another chain continue with the next rule"),
+    ("goto", "packets that it sends to another chain continue with the next rule"),
+    ("return", "packets that it returns continue with the next rule of its chain"),
+    ("queue", "packets that it queues continue with the next rule"),
+    ("vmap", "packets that it decides about continue with the next rule"),
+];
+
+const CONNECTIONS: &str = "the filter runs before connection tracking: leave this to the stack, or \
+    use --approximate, which tests the state that single packets show";
 const CHANGES: &str = "the filter does not change packets: leave this to nft";
 const MARKS: &str = "packets have no mark yet when the filter runs";
 

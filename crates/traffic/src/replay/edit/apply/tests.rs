@@ -1,4 +1,4 @@
-//! Edits against etherparse, which computes every checksum anew.
+//! Edits, checked with etherparse, which computes every checksum again.
 
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn all() -> Edits {
 const UDP4: [&str; 2] = ["10.0.0.1", "10.9.0.1"];
 const UDP6: [&str; 2] = ["fd00::1", "fd00::2"];
 
-/// `protocol`: `udp`, `tcp` or `icmp`.
+/// A frame of the protocol `udp`, `tcp` or `icmp`.
 fn frame(protocol: &str, [from, to]: [&str; 2], tags: usize, payload: &[u8]) -> Vec<u8> {
     let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
     let step = if from.contains(':') {
@@ -47,7 +47,7 @@ fn frame(protocol: &str, [from, to]: [&str; 2], tags: usize, payload: &[u8]) -> 
     frame
 }
 
-/// Whether all checksums are what etherparse computes.
+/// Checks that all checksums are those that etherparse computes.
 fn check(frame: &[u8]) {
     let packet = SlicedPacket::from_ethernet(frame).unwrap();
     let v4 = match packet.net.as_ref().unwrap() {
@@ -112,7 +112,7 @@ fn addresses_and_ports_are_mapped_by_side_first_match_first() {
     all().apply(&mut bytes);
     assert_eq!(bytes[26..30], [192, 168, 0, 1], "the source, by network");
     assert_eq!(bytes[30..34], [1, 2, 3, 4], "the destination, one to one");
-    assert_eq!(bytes[34..36], (5000_u16 + 234).to_be_bytes(), "1234 of all, again from the first");
+    assert_eq!(bytes[34..36], (5000_u16 + 234).to_be_bytes(), "port 1234, mapped to the range");
     assert_eq!(bytes[36..38], 8053_u16.to_be_bytes());
     let mut bytes = frame("tcp", UDP6, 0, b"");
     all().apply(&mut bytes);
@@ -126,7 +126,7 @@ fn udp_without_a_checksum_stays_without_and_zero_is_sent_as_ones() {
     bytes[40..42].fill(0);
     all().apply(&mut bytes);
     assert_eq!(bytes[40..42], [0, 0]);
-    // A source address that makes the sum come out as zero.
+    // A source address that makes the sum zero.
     let mut seen = false;
     for address in 0..=u16::MAX {
         let [high, low] = address.to_be_bytes();
@@ -151,7 +151,7 @@ fn udp_without_a_checksum_stays_without_and_zero_is_sent_as_ones() {
 #[test]
 fn fragments_have_headers_to_change_only_at_the_front() {
     let whole = frame("udp", UDP4, 0, &[9; 64]);
-    // The first fragment: its checksum is that of the whole datagram, which changes alike.
+    // The first fragment: its checksum covers the whole datagram, and changes in the same way.
     let fragment = |bytes: &mut Vec<u8>, word: u16| {
         bytes[20..22].copy_from_slice(&word.to_be_bytes());
         let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[14..34]).unwrap().to_header();
@@ -173,9 +173,9 @@ fn fragments_have_headers_to_change_only_at_the_front() {
 }
 
 #[test]
-fn extension_headers_are_looked_behind() {
+fn headers_after_extension_headers_are_edited() {
     let plain = frame("udp", UDP6, 0, b"behind");
-    // Next header, and what is put in front of it: (kind, bytes).
+    // Next header, and the extension header before it: (kind, bytes).
     let with = |kind: u8, extension: &[u8]| {
         let mut bytes = plain.clone();
         let next = std::mem::replace(&mut bytes[20], kind);
@@ -201,7 +201,7 @@ fn extension_headers_are_looked_behind() {
         let wanted = if transport { &reference[54..] } else { &before[at..] };
         assert_eq!(&bytes[at..], wanted, "{label}");
     }
-    // On its way by segments, the destination is not the one that the checksum covers.
+    // While a routing header has segments left, the checksum covers another destination.
     let mut bytes = with(43, &segments(1));
     let destination = edits(&["dst:fd00::/16=2001:db8::/32"], &[]);
     assert!(destination.apply(&mut bytes));
@@ -220,7 +220,7 @@ fn cut_packets_are_changed_as_far_as_they_go() {
             assert_eq!(bytes.len(), len);
             let ip = 18 + if addresses == UDP4 { 20 } else { 40 };
             let wanted = if len < ip { &whole } else { &reference };
-            // Behind the addresses a field is changed when it is whole.
+            // After the addresses, a field is changed only if it is complete.
             let exact = len.min(ip);
             assert_eq!(bytes[..exact], wanted[..exact], "{protocol} cut to {len}");
         }

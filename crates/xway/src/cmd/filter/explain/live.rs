@@ -13,12 +13,12 @@ use control::filter::update::Update;
 use filter::abi::Need;
 use filter::runtime::tap::TappedPacket;
 use filter::{Frame, Model, Needs, Ruleset, model};
+use packet::dissect::dissect;
 use sys::signal::Stop;
 
 use super::interfaces;
 use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, POLL_INTERVAL};
-use crate::dissect::dissect;
 use crate::view::say;
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {

@@ -7,15 +7,14 @@
 
 mod live;
 
-use std::fs;
-
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
 use control::filter::explanation::Explanation;
 use control::filter::source::read;
 use filter::{Frame, Model, Ruleset};
-use pcap::{LinkType, Packet, Reader};
+use pcap::{Framer, Framing, Interface, Packet, Reader, Unframed};
 use sys::net::Netlink;
+use sys::stdio::open_input;
 
 use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, confine};
@@ -36,12 +35,13 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
         (None, rules) => rules.context("the rules were read before")?,
     };
     let name = args.what.display();
-    let file = fs::File::open(&args.what).with_context(|| format!("cannot open {name}"))?;
+    let file = open_input(&args.what).with_context(|| format!("cannot open {name}"))?;
     let mut reader = Reader::new(file).with_context(|| name.to_string())?;
     let ifindex = |name: &str| links.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
     let mut model = Model::new(&rules, ifindex);
     let mut packet = Packet::default();
-    let mut n = 0;
+    let mut framer = Framer::new(args.link.into(), Framing::default());
+    let (mut n, mut left_out) = (0, 0);
     loop {
         match reader.next_into(&mut packet) {
             Ok(true) => n += 1,
@@ -54,21 +54,47 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
             Err(error) => return Err(error).with_context(|| name.to_string()),
         }
         let interface = &reader.interfaces()[packet.interface];
-        if interface.link_type != LinkType::ETHERNET {
-            bail!("{name}: packet {n} is not from an Ethernet; capture on an Ethernet interface");
+        let Some((bytes, framed)) = frame(&mut framer, interface, &packet)
+            .with_context(|| format!("{name}: packet {n}"))?
+        else {
+            left_out += 1;
+            continue;
+        };
+        if framed == Some(1) {
+            say(&format!("xway: {name}: {}", framer.framing().notice(interface.link_type)));
         }
         let arrived = args.iface.as_deref().or(interface.name.as_deref());
         let frame = Frame {
-            bytes: &packet.data,
+            bytes: &bytes,
             ifindex: arrived.and_then(ifindex).unwrap_or_default(),
             queue: packet.queue.unwrap_or_default(),
         };
         let judgement = model.judge(&frame, packet.timestamp_ns);
-        if !context.show_next(&Explanation::new(n, &judgement, &rules))? {
+        let framed = framed.map(|_| interface.link_type.to_string());
+        let explanation = Explanation { framed, ..Explanation::new(n, &judgement, &rules) };
+        if !context.show_next(&explanation)? {
             break;
         }
     }
+    if left_out > 0 {
+        say(&format!("xway: {name}: {left_out} packets of protocols that Ethernet does not carry"));
+    }
     Ok(Exit::Done)
+}
+
+/// The packet as an Ethernet frame, and the number of packets of its link type that got a header so
+/// far; `None` if Ethernet does not carry it.
+fn frame(
+    framer: &mut Framer,
+    interface: &Interface,
+    packet: &Packet,
+) -> Result<Option<(Vec<u8>, Option<u64>)>> {
+    let mut frame = Vec::new();
+    match framer.frame(interface.link_type, &packet.data, &mut frame) {
+        Ok(added) => Ok(Some((frame, added))),
+        Err(Unframed::Protocol | Unframed::Short) => Ok(None),
+        Err(why) => bail!("{why}; {}", why.remedy()),
+    }
 }
 
 /// Confines the process to reading the rules and the capture.

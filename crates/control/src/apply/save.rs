@@ -1,0 +1,186 @@
+//! `save`: writes what runs as declarations.
+//!
+//! Rule: applying what was saved changes nothing. Existing files with other contents are not
+//! replaced unless that is requested.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sys::net::Netlink;
+use sys::netns::NetNs;
+
+use super::current::{Current, Running};
+use crate::Control;
+use crate::declaration::table::{
+    DeclarationTable, DropTable, ForwardTable, OnStop, ProgramTable, table_of,
+};
+use crate::drop::RunningDrop;
+use crate::error::{Context as _, Error, Result};
+use crate::filter::active::ActiveFilter;
+use crate::folder::Folder;
+use crate::state::State;
+
+/// What to save.
+#[derive(Clone, Debug, Default)]
+pub struct SaveOptions {
+    /// Interfaces to save; all with programs of this project if none is named.
+    pub interfaces: Vec<String>,
+    /// Replace files with other contents.
+    pub force: bool,
+}
+
+/// Files that were written.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Saved {
+    /// Paths of written files.
+    pub written: Vec<PathBuf>,
+    /// Paths of files that had the same contents already.
+    pub unchanged: Vec<PathBuf>,
+    /// Programs that cannot be saved, with the reason.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A program that cannot be saved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Skipped {
+    /// Name of the interface.
+    pub interface: String,
+    /// Why it is not saved.
+    pub reason: String,
+}
+
+/// A file to be written.
+struct NewText {
+    /// Path below the directory.
+    path: PathBuf,
+    text: String,
+}
+
+/// Writes declarations of what runs into a directory, which is created if it is missing.
+///
+/// # Errors
+/// The state directory cannot be read, or a file exists with other contents; then nothing is
+/// written.
+pub fn save(control: &Control, dir: &Path, options: &SaveOptions) -> Result<Saved> {
+    let (state, netns) = (State::read(control)?, NetNs::current()?.id()?);
+    let (mut saved, mut texts) = (Saved::default(), Vec::new());
+    let mut covered = BTreeSet::new();
+    for link in Netlink::open()?.links()? {
+        let is_wanted = options.interfaces.is_empty() || options.interfaces.contains(&link.name);
+        if link.xdp.is_empty() || !is_wanted || covered.contains(&link.name) {
+            continue;
+        }
+        let current = Current::read(&state, netns, &link)?;
+        match declaration(&current)? {
+            Ok((table, rules)) => {
+                let forward = table.programs.iter().filter_map(|one| one.forward.as_ref());
+                covered.extend(forward.flat_map(|one| one.interfaces.clone()));
+                texts.extend(rules);
+                texts.push(NewText {
+                    path: PathBuf::from(format!("{}.toml", link.name)),
+                    text: toml::to_string(&table).unwrap_or_default(),
+                });
+            }
+            Err(reason) => saved.skipped.push(Skipped { interface: link.name, reason }),
+        }
+    }
+    let texts = to_write(dir, texts, options.force, &mut saved)?;
+    for NewText { path, text } in texts {
+        let whole = dir.join(&path);
+        let folder = Folder::make(whole.parent().unwrap_or(dir))?;
+        let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        saved.written.push(folder.put(&name, &text)?);
+    }
+    Ok(saved)
+}
+
+/// Texts that are not in the directory yet.
+fn to_write(
+    dir: &Path,
+    texts: Vec<NewText>,
+    force: bool,
+    saved: &mut Saved,
+) -> Result<Vec<NewText>> {
+    let mut new = Vec::new();
+    for one in texts {
+        let path = dir.join(&one.path);
+        match std::fs::read_to_string(&path) {
+            Ok(old) if old == one.text => saved.unchanged.push(path),
+            Ok(_) if !force => return Err(Error::FileExists { path }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound && !force => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+            _ => new.push(one),
+        }
+    }
+    Ok(new)
+}
+
+/// The declaration of what runs on an interface, with the file of its rules; or why there is none.
+fn declaration(
+    current: &Current,
+) -> Result<std::result::Result<(DeclarationTable, Option<NewText>), String>> {
+    let [running] = current.running.as_slice() else {
+        return Ok(Err("it runs programs in several modes".to_owned()));
+    };
+    let Some(generation) = &running.generation else {
+        let name = Current::name_of(running);
+        return Ok(Err(format!("its program `{name}` was attached by another tool")));
+    };
+    let mut rules = None;
+    let program = match generation.name() {
+        "filter" => {
+            let (table, file) = filter(current)?;
+            rules = Some(file);
+            table
+        }
+        "drop" if is_function(running) => drop_table(current, running)?,
+        _ => match running.record.as_ref() {
+            Some(record) => without_own(current, record.program.clone()),
+            None => return Ok(Err("an earlier version of xway attached its program".to_owned())),
+        },
+    };
+    let table = DeclarationTable {
+        interface: current.name.clone(),
+        mode: running.mode.into(),
+        on_stop: OnStop::default(),
+        replace: false,
+        programs: vec![program],
+    };
+    Ok(Ok((table, rules)))
+}
+
+fn filter(current: &Current) -> Result<(ProgramTable, NewText)> {
+    let active = ActiveFilter::find(&current.slot, current.link.ifindex)?;
+    let interface = || current.name.clone();
+    let active = active.ok_or_else(|| Error::NoFilter { interface: interface() })?;
+    let path = PathBuf::from(format!("rules/{}.toml", current.name));
+    let table = ProgramTable {
+        filter: Some(path.display().to_string()),
+        set: table_of(active.globals()?.pairs()),
+        ..ProgramTable::default()
+    };
+    Ok((table, NewText { path, text: active.text()? }))
+}
+
+/// Whether the program is the function `drop` with rules, and not the object of this name.
+fn is_function(running: &Running) -> bool {
+    running.record.as_ref().is_some_and(|record| record.program.object.is_none())
+}
+
+fn drop_table(current: &Current, running: &Running) -> Result<ProgramTable> {
+    let drop = RunningDrop::find(&current.slot, current.link.ifindex)?;
+    let rules = drop.map_or_else(|| Ok(Vec::new()), |drop| drop.rules())?;
+    let record = running.record.clone().unwrap_or_default();
+    Ok(ProgramTable { drop: Some(DropTable { rules }), ..record.program })
+}
+
+/// `forward` lists the other interfaces.
+fn without_own(current: &Current, mut table: ProgramTable) -> ProgramTable {
+    if let Some(ForwardTable { interfaces, .. }) = &mut table.forward {
+        interfaces.retain(|name| *name != current.name);
+    }
+    table
+}

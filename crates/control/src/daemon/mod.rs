@@ -1,0 +1,250 @@
+//! The daemon: applies declarations when interfaces appear, and exports metrics of all interfaces.
+//!
+//! ```text
+//!  link events ─┐                      ┌─▶ apply (plan, then one call for each interface)
+//!  SIGHUP ──────┼─▶ poll, one thread ──┤
+//!  retry time ──┘                      └─▶ service manager: ready, reloading, watchdog
+//!
+//!  scrape ──▶ second thread: reads status and filters, answers
+//! ```
+//!
+//! Rule: the daemon is not on the data path. What it attaches outlives it, and if it is killed,
+//! nothing changes. After its start it has the capabilities that it needs and no others. Not here:
+//! what applying means (`apply`).
+
+mod scrape;
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use sys::cap::Cap;
+use sys::confine;
+use sys::net::{Link, LinkEvents, Netlink};
+use sys::notify::NotifySocket;
+use sys::poll::Watch;
+use sys::signal::{self, Stop};
+
+use self::scrape::{Applied, Scraper};
+use crate::Control;
+use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
+use crate::declaration;
+use crate::error::{DaemonError, Result, full};
+use crate::metrics::{Endpoint, LastApply};
+use crate::state::{State, Writer};
+
+/// What a daemon does.
+#[derive(Clone, Debug, Default)]
+pub struct DaemonOptions {
+    /// Directory of declarations; without one, nothing is applied.
+    pub dir: Option<PathBuf>,
+    /// Address at which metrics are served; without one, there are none.
+    pub listen: Option<SocketAddr>,
+}
+
+/// Something that happened, for the log.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Metrics are served at this address.
+    Listening(SocketAddr),
+    /// An interface was changed, or could not be.
+    Interface(&'a InterfacePlan),
+    /// A declaration is not valid.
+    Invalid(&'a FileError),
+    /// The declarations could not be applied at all, with the reason.
+    Failed(String),
+    /// SIGHUP arrived.
+    Reloading,
+}
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct Daemon {
+    control: Control,
+    dir: Option<PathBuf>,
+    events: LinkEvents,
+    service: NotifySocket,
+    endpoint: Option<Endpoint>,
+    applied: Applied,
+    /// The interfaces when declarations were last applied.
+    known: Vec<Identity>,
+    retry: Retry,
+    /// Only one daemon runs for a state directory.
+    _claim: File,
+}
+
+/// What makes an interface another one.
+type Identity = (u32, String, Vec<String>);
+
+/// The pause after a failure, which grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Retry {
+    pause: Duration,
+    at: Option<Instant>,
+}
+
+impl Daemon {
+    /// Prepares the state directory, gives up other capabilities, and listens. The process must
+    /// have one thread.
+    ///
+    /// # Errors
+    /// Another daemon uses the state directory, the address is in use, or rights are missing.
+    pub fn start(control: &Control, options: &DaemonOptions) -> Result<Self> {
+        // Mounts the bpffs, which takes a capability that is given up then.
+        drop(Writer::open(control)?);
+        let claim = State::claim_directory(control, CLAIM)?.map_err(DaemonError::Runs)?;
+        let events = LinkEvents::open()?;
+        let caps: &[Cap] = match options.dir {
+            Some(_) => &[Cap::NetAdmin, Cap::Bpf, Cap::Perfmon],
+            None => &[Cap::Bpf],
+        };
+        confine::service(caps)?;
+        let applied = Applied::default();
+        let mut scraper = Scraper::new(control.clone(), Arc::clone(&applied));
+        let serve = |address| Endpoint::serve(address, move || scraper.page());
+        let endpoint = options.listen.map(serve).transpose()?;
+        Ok(Self {
+            control: control.clone(),
+            dir: options.dir.clone(),
+            events,
+            service: NotifySocket::from_environment(),
+            endpoint,
+            applied,
+            known: Vec::new(),
+            retry: Retry::default(),
+            _claim: claim,
+        })
+    }
+
+    /// Runs until a signal other than SIGHUP arrives.
+    ///
+    /// # Errors
+    /// The process cannot wait for events any more.
+    pub fn run(&mut self, stop: &Stop, mut log: impl FnMut(&Event<'_>)) -> Result<()> {
+        if let Some(endpoint) = &self.endpoint {
+            log(&Event::Listening(endpoint.address()));
+        }
+        self.apply(&mut log);
+        self.service.send("READY=1");
+        loop {
+            self.service.send("WATCHDOG=1");
+            self.wait(stop)?;
+            match stop.pending() {
+                Some(signal::RELOAD) => {
+                    self.service.send("RELOADING=1");
+                    log(&Event::Reloading);
+                    self.apply(&mut log);
+                    self.service.send("READY=1");
+                }
+                Some(_) => break,
+                None => {
+                    let is_due = self.retry.at.is_some_and(|at| at <= Instant::now());
+                    let may_differ = self.events.take()?;
+                    if is_due || (may_differ && self.has_other_interfaces()) {
+                        self.apply(&mut log);
+                    }
+                }
+            }
+        }
+        self.service.send("STOPPING=1");
+        Ok(())
+    }
+
+    /// Waits for a signal, an event, the time of a retry or that of a sign of life.
+    fn wait(&self, stop: &Stop) -> Result<()> {
+        let retry = self.retry.at.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = retry.into_iter().chain(self.service.interval()).min();
+        let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
+        sys::poll::wait(&mut watches, timeout)?;
+        Ok(())
+    }
+
+    /// Whether an interface appeared, vanished or was renamed since the last application.
+    fn has_other_interfaces(&self) -> bool {
+        interfaces().is_ok_and(|now| now != self.known)
+    }
+
+    fn apply(&mut self, log: &mut impl FnMut(&Event<'_>)) {
+        let Some(dir) = self.dir.clone() else { return };
+        self.known = interfaces().unwrap_or_default();
+        let outcome = self.applied_plan(&dir);
+        let is_complete = match &outcome {
+            Ok(plan) => {
+                self.report(plan, log);
+                !plan.has_errors()
+            }
+            Err(error) => {
+                log(&Event::Failed(full(error)));
+                false
+            }
+        };
+        self.retry = if is_complete { Retry::default() } else { self.retry.next() };
+        let status = if is_complete { "as declared" } else { "a declaration is not applied" };
+        self.service.send(&format!("STATUS={status}"));
+    }
+
+    fn applied_plan(&self, dir: &Path) -> Result<Plan> {
+        let mut plan = apply::plan(&self.control, declaration::read(dir)?, &[])?;
+        plan.apply(&self.control, &ApplyOptions::default());
+        Ok(plan)
+    }
+
+    /// Logs what was changed or failed, and keeps the results for the metrics.
+    fn report(&self, plan: &Plan, log: &mut impl FnMut(&Event<'_>)) {
+        let told =
+            plan.interfaces.iter().filter(|one| !one.changes.is_empty() || one.error.is_some());
+        told.for_each(|one| log(&Event::Interface(one)));
+        plan.errors.iter().for_each(|error| log(&Event::Invalid(error)));
+        let present = plan.interfaces.iter().filter(|one| one.present && one.file.is_some());
+        let of_interface = |one: &InterfacePlan| LastApply {
+            name: one.name.clone(),
+            is_applied: one.error.is_none(),
+        };
+        let of_error = |error: &FileError| LastApply {
+            name: error.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            is_applied: false,
+        };
+        let results = present.map(of_interface).chain(plan.errors.iter().map(of_error)).collect();
+        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = results;
+    }
+}
+
+impl Retry {
+    /// The next attempt, after twice the time of the last pause.
+    fn next(self) -> Self {
+        let pause = (self.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        Self { pause, at: Some(Instant::now() + pause) }
+    }
+}
+
+fn interfaces() -> Result<Vec<Identity>> {
+    let identity = |link: Link| (link.ifindex.0, link.name, link.altnames);
+    Ok(Netlink::open()?.links()?.into_iter().map(identity).collect())
+}
+
+/// Purpose of the claim on the state directory.
+const CLAIM: &str = "daemon";
+/// Pause after the first failure.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause after repeated failures.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_limit() {
+        let mut retry = Retry::default();
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            retry = retry.next();
+            pauses.push(retry.pause.as_secs());
+        }
+        assert_eq!(pauses[..4], [1, 2, 4, 8]);
+        assert_eq!(pauses[11], 300);
+    }
+}

@@ -1,0 +1,75 @@
+//! The daemon's page of metrics, made from one reading for each request.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::Control;
+use crate::error::Result;
+use crate::filter::monitor::FilterMonitor;
+use crate::filter::report::FilterReport;
+use crate::metrics::{self, HostReading, LastApply};
+use crate::status::{Status, StatusMonitor};
+
+/// Results of the last application of declarations, shared with the loop that applies them.
+pub(super) type Applied = Arc<Mutex<Vec<LastApply>>>;
+
+/// Readers of all programs and filters of a namespace.
+#[derive(Debug)]
+pub(super) struct Scraper {
+    control: Control,
+    applied: Applied,
+    status: Option<StatusMonitor>,
+    filters: BTreeMap<String, FilterMonitor>,
+}
+
+impl Scraper {
+    pub fn new(control: Control, applied: Applied) -> Self {
+        Self { control, applied, status: None, filters: BTreeMap::new() }
+    }
+
+    /// The page. What cannot be read is left out, and `up` is 0 then.
+    pub fn page(&mut self) -> String {
+        let begin = Instant::now();
+        let status = self.status();
+        let filters = status.as_ref().map(|status| self.filters(status)).unwrap_or_default();
+        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let empty = Status { interval_s: 0.0, interfaces: Vec::new() };
+        metrics::host(&HostReading {
+            is_complete: status.is_ok(),
+            status: status.as_ref().unwrap_or(&empty),
+            filters: &filters,
+            applied: &applied,
+            seconds: begin.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn status(&mut self) -> Result<Status> {
+        let monitor = match self.status.take() {
+            Some(monitor) => monitor,
+            None => StatusMonitor::new(&self.control, None)?,
+        };
+        self.status.insert(monitor).read()
+    }
+
+    /// Reports of all filters. A filter that vanishes meanwhile has none.
+    fn filters(&mut self, status: &Status) -> Vec<FilterReport> {
+        let runs =
+            |name: &str| status.interfaces.iter().any(|one| one.name == name && one.runs_filter());
+        self.filters.retain(|name, _| runs(name));
+        let mut reports = Vec::new();
+        for interface in status.interfaces.iter().filter(|one| one.runs_filter()) {
+            let known = self.filters.remove(&interface.name);
+            let monitor =
+                known.map_or_else(|| FilterMonitor::new(&self.control, &interface.name), Ok);
+            let program = interface.programs.first().map_or(0, |program| program.id);
+            let read =
+                monitor.and_then(|mut monitor| Ok((monitor.read_running(program)?, monitor)));
+            if let Ok((report, monitor)) = read {
+                reports.push(report);
+                self.filters.insert(interface.name.clone(), monitor);
+            }
+        }
+        reports
+    }
+}

@@ -1,0 +1,58 @@
+//! Why a declaration is not valid.
+
+use std::path::PathBuf;
+
+/// A declaration that is not valid, with its file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct DeclarationError {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// What is wrong with a declaration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Unreadable(Box<crate::Error>),
+    /// Every user can change the file or directory.
+    #[error("every user can change {0}: withdraw that by `chmod o-w {0}`", path.display())]
+    Writable { path: PathBuf },
+    /// The file is not TOML, or has unknown keys, or values of another type.
+    #[error("{0}")]
+    Syntax(Box<toml::de::Error>),
+    /// The interface has a name that no interface can have.
+    #[error("`{word}` is not a valid name or MAC address of an interface")]
+    Interface { word: String },
+    /// More than one program.
+    #[error("{number} programs are declared, but an interface runs one: remove all others")]
+    SeveralPrograms { number: usize },
+    /// A program without any of the keys that determine its kind.
+    #[error("a program needs one of the keys filter, drop, forward and object")]
+    NoKind,
+    /// A program with several of these keys.
+    #[error("a program has one of the keys {}, not several", kinds.join(" and "))]
+    SeveralKinds { kinds: Vec<&'static str> },
+    /// An option of another kind of program.
+    #[error("`{option}` is not an option of {kind}; it has {}", allowed.join(", "))]
+    Option { option: &'static str, kind: &'static str, allowed: &'static [&'static str] },
+    /// Not an amount of memory.
+    #[error("invalid memory `{word}`: expected an amount such as 65536, 64KiB or 16MiB")]
+    Memory { word: String },
+    /// Two files declare the same interface.
+    #[error("{interface} is declared by {} as well: keep one of both", other.display())]
+    Duplicate { interface: String, other: PathBuf },
+    /// Several interfaces have the declared address.
+    #[error(
+        "{} have the address {address}: declare the interface by its name",
+        interfaces.join(" and ")
+    )]
+    Ambiguous { address: String, interfaces: Vec<String> },
+    /// Rules or an object that the file names are not valid.
+    #[error("{0}")]
+    Invalid(Box<crate::Error>),
+}

@@ -1,0 +1,197 @@
+//! The tables of a declaration file, as they are written.
+//!
+//! Rule: unknown keys are errors, and every table can be written again (`save`, records).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use functions::PassOrDrop;
+use functions::drop::Rule;
+use functions::forward::{Nat, Translation};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// A file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DeclarationTable {
+    pub interface: String,
+    #[serde(default)]
+    pub mode: ModeName,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_stop: OnStop,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub replace: bool,
+    #[serde(default, rename = "program", skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramTable>,
+}
+
+/// Where in the receive path the program runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModeName {
+    #[default]
+    Native,
+    Generic,
+    Offload,
+}
+
+/// What happens to the program when the service is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnStop {
+    /// It continues to run.
+    #[default]
+    Leave,
+    /// It is detached.
+    Detach,
+}
+
+/// A program: one of `filter`, `drop`, `forward` and `object`, with its options.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ProgramTable {
+    /// File of rules, relative to the declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop: Option<DropTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forward: Option<ForwardTable>,
+    /// Object file, relative to the declaration, or name of a built-in program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Program of the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Program type, if the section name does not contain it.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Count the verdicts of an object that does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<bool>,
+    /// Global variables.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, Text>,
+    /// Sizes of maps of the object.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub map_size: BTreeMap<String, u32>,
+    /// Kernel configuration options that the object reads.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kconfig: BTreeMap<String, Text>,
+    /// Most memory that maps of the rules may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub ignore_stripped_tags: bool,
+}
+
+/// The options of `drop`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropTable {
+    pub rules: Vec<Rule>,
+}
+
+/// The options of `forward`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForwardTable {
+    /// Further interfaces to forward between.
+    pub interfaces: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub nat: Nat,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub translations: Vec<Translation>,
+    #[serde(skip_serializing_if = "is_true")]
+    pub replies: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    pub malformed: PassOrDrop,
+}
+
+impl Default for ForwardTable {
+    fn default() -> Self {
+        Self {
+            interfaces: Vec::new(),
+            nat: Nat::default(),
+            translations: Vec::new(),
+            replies: true,
+            malformed: PassOrDrop::default(),
+        }
+    }
+}
+
+/// A value that is used as text; in the file it may be a number or a Boolean value as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Text(pub String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, a whole number, or true or false")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
+        Ok(Text(text.to_owned()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Text, E> {
+        Ok(Text(number.to_string()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Text, E> {
+        Ok(Text(number.to_string()))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Text, E> {
+        Ok(Text(value.to_string()))
+    }
+}
+
+/// Pairs of names and texts.
+pub fn pairs(table: &BTreeMap<String, Text>) -> Vec<(String, String)> {
+    table.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect()
+}
+
+/// The table of pairs; the last value of a name counts.
+pub fn table_of(pairs: &[(String, String)]) -> BTreeMap<String, Text> {
+    pairs.iter().map(|(name, value)| (name.clone(), Text(value.clone()))).collect()
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_true(value: &bool) -> bool {
+    *value
+}
+
+impl From<ModeName> for kernel::Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Native => Self::Native,
+            ModeName::Generic => Self::Generic,
+            ModeName::Offload => Self::Offload,
+        }
+    }
+}
+
+impl From<kernel::Mode> for ModeName {
+    fn from(mode: kernel::Mode) -> Self {
+        match mode {
+            kernel::Mode::Native => Self::Native,
+            kernel::Mode::Generic => Self::Generic,
+            kernel::Mode::Offload => Self::Offload,
+        }
+    }
+}

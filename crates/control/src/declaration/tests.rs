@@ -1,0 +1,83 @@
+//! What declarations mean, and what is refused.
+
+use super::*;
+
+fn parse(text: &str) -> Result<Declaration, String> {
+    Declaration::parse(Path::new("/etc/xway/eth1.toml"), text).map_err(|error| error.to_string())
+}
+
+fn program(text: &str) -> Program {
+    parse(&format!("interface = 'eth1'\n[[program]]\n{text}")).unwrap().program.unwrap()
+}
+
+#[test]
+fn a_file_names_an_interface_and_its_program() {
+    let text = "interface = 'eth1'\nmode = 'generic'\non-stop = 'detach'\nreplace = true";
+    let declared = parse(text).unwrap();
+    assert_eq!(declared.interface, Selector::Name("eth1".to_owned()));
+    assert_eq!((declared.mode, declared.on_stop), (Mode::Generic, OnStop::Detach));
+    assert!(declared.replace && declared.program.is_none());
+    let declared = parse("interface = '52:54:00:00:00:01'").unwrap();
+    assert!(matches!(declared.interface, Selector::Mac(_)));
+    assert_eq!((declared.mode, declared.on_stop), (Mode::Native, OnStop::Leave));
+}
+
+#[test]
+fn each_kind_of_program_has_its_options() {
+    let filter = program("filter = 'rules/eth1.toml'\nmemory = '16MiB'\nset = { port = 53 }");
+    let rules = PathBuf::from("/etc/xway/rules/eth1.toml");
+    assert_eq!(filter.kind, Kind::Filter { rules, memory: Some(16 << 20) });
+    assert_eq!(table::pairs(&filter.table.set), [("port".to_owned(), "53".to_owned())]);
+    assert_eq!(program("drop.rules = ['any udp 53']").kind, Kind::Drop);
+    let forward = program(
+        "forward = { interfaces = ['eth2'], nat = 'required', translations = \
+         ['10.1.0.2 udp 1234 -> 10.1.1.2'] }",
+    );
+    assert_eq!(forward.interfaces("eth1"), ["eth1", "eth2"]);
+    let Kind::Forward(config) = &forward.kind else { panic!("{forward:?}") };
+    assert!(config.translations.len() == 1 && config.replies);
+    let object = program("object = 'x/count.bpf.o'\nmap-size = { flows = 10 }\ncount = false");
+    assert_eq!(object.kind, Kind::Object { path: "/etc/xway/x/count.bpf.o".to_owned() });
+    assert_eq!(object.name(), "count");
+    assert_eq!(program("object = 'drop'").kind, Kind::Object { path: "drop".to_owned() });
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let table = [
+        ("", "missing field `interface`"),
+        ("interface = 'a b'", "`a b` is not a valid name"),
+        ("interface = 'eth1'\nmod = 'native'", "unknown field `mod`"),
+        ("interface = 'eth1'\nmode = 'fast'", "line 2"),
+        ("interface = 'eth1'\n[[program]]", "one of the keys filter"),
+        ("interface = 'eth1'\n[[program]]\nfilter = 'a'\nobject = 'b'", "filter and object"),
+        ("interface = 'eth1'\n[[program]]\ndrop.rules = []\nmemory = '1MiB'", "`memory` is not an"),
+        ("interface = 'eth1'\n[[program]]\nfilter = 'a'\nmemory = 'big'", "invalid memory `big`"),
+        ("interface = 'eth1'\n[[program]]\ndrop.rules = ['x']", "line 3"),
+        ("interface = 'eth1'\n[[program]]\nobject = 'a'\n[[program]]\nobject = 'b'", "2 programs"),
+    ];
+    for (text, part) in table {
+        let error = parse(text).unwrap_err();
+        assert!(
+            error.starts_with("/etc/xway/eth1.toml: ") && error.contains(part),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
+fn interfaces_match_by_any_of_their_names() {
+    let link = |name: &str, kind: &str| Link {
+        name: name.to_owned(),
+        altnames: vec!["enp1s0".to_owned()],
+        mac: "52:54:00:00:00:01".parse().ok(),
+        kind: kind.to_owned(),
+        ..Link::default()
+    };
+    let selector = |word: &str| Selector::parse(word).unwrap();
+    assert!(selector("eth1").matches(&link("eth1", "")));
+    assert!(selector("enp1s0").matches(&link("eth1", "")));
+    assert!(!selector("eth2").matches(&link("eth1", "")));
+    assert!(selector("52:54:00:00:00:01").matches(&link("eth1", "")));
+    assert!(!selector("52:54:00:00:00:01").matches(&link("eth1.7", "vlan")));
+}

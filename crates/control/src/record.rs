@@ -1,0 +1,139 @@
+//! `Record`: how a program was attached, stored with it in the kernel.
+//!
+//! Rule: a record is a map that is pinned beside the program, so it cannot disagree with what runs.
+//! It has what cannot be read back from the program's other maps: the object, its options, and the
+//! declaration that the program comes from. Programs on a network card have none.
+
+use std::path::{Path, PathBuf};
+
+use functions::forward;
+use kernel::{Map, MapCreate, Mode};
+use serde::{Deserialize, Serialize};
+use spec::{Expect, Map as _, MapDef, MapKind, Spec};
+
+use crate::counters::text_map;
+use crate::declaration::table::{ForwardTable, ProgramTable, table_of};
+use crate::error::Result;
+use crate::object::Source;
+use crate::state::Generation;
+use crate::target::Placement;
+
+/// How a program was attached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// The declaration that it comes from; `None` if a command attached it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declaration: Option<PathBuf>,
+    /// Number by which a changed object file is recognized, in hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The program and its options.
+    pub program: ProgramTable,
+}
+
+impl Record {
+    /// The record of a filter, whose rules and globals are stored elsewhere.
+    pub fn of_filter(declaration: Option<&Path>) -> Self {
+        Self { declaration: declaration.map(Path::to_owned), ..Self::default() }
+    }
+
+    /// The record of `drop`, whose rules are read from its maps.
+    pub fn of_drop(placement: &Placement) -> Self {
+        let program = ProgramTable { set: table_of(&placement.set), ..ProgramTable::default() };
+        Self { program, ..Self::base(placement) }
+    }
+
+    /// The record of `forward` on these interfaces.
+    pub fn of_forward(
+        config: &forward::Config,
+        interfaces: &[String],
+        ignore_stripped_tags: bool,
+        placement: &Placement,
+    ) -> Self {
+        let mut interfaces = interfaces.to_vec();
+        interfaces.sort();
+        let forward::Config { nat, translations, replies, malformed } = config.clone();
+        let forward = ForwardTable { interfaces, nat, translations, replies, malformed };
+        let program = ProgramTable {
+            forward: Some(forward),
+            ignore_stripped_tags,
+            set: table_of(&placement.set),
+            ..ProgramTable::default()
+        };
+        Self { program, ..Self::base(placement) }
+    }
+
+    /// The record of an object's program.
+    pub fn of_object(
+        source: &Source,
+        program: Option<&str>,
+        count: bool,
+        placement: &Placement,
+    ) -> Self {
+        let program = ProgramTable {
+            object: Some(source.path.clone()),
+            program: program.map(str::to_owned),
+            kind: source.kind.clone(),
+            count: (!count).then_some(false),
+            set: table_of(&placement.set),
+            map_size: source.map_sizes.iter().cloned().collect(),
+            kconfig: table_of(&source.kconfig),
+            ..ProgramTable::default()
+        };
+        let digest = source.digest.map(|digest| format!("{digest:016x}"));
+        Self { digest, program, ..Self::base(placement) }
+    }
+
+    /// This record as that of a declaration.
+    pub fn declared_by(self, declaration: &Path) -> Self {
+        Self { declaration: Some(declaration.to_owned()), ..self }
+    }
+
+    fn base(placement: &Placement) -> Self {
+        Self { declaration: placement.declaration.clone(), ..Self::default() }
+    }
+
+    /// Reads the record of a generation; `None` for one that an earlier version attached.
+    pub fn read(generation: &Generation) -> Result<Option<Self>> {
+        let Some(map) = generation.map_if_kept(MAP)? else { return Ok(None) };
+        let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
+        Ok(std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str(text).ok()))
+    }
+
+    /// Adds the map of the record to an object that will run in this mode.
+    pub fn add_to(&self, spec: &mut Spec, mode: Mode) {
+        if mode != Mode::Offload {
+            spec.maps.push(self.map());
+        }
+    }
+
+    /// The map of the record.
+    pub fn map(&self) -> MapDef {
+        text_map(MAP, &self.text())
+    }
+
+    /// Replaces the record of a generation whose program continues to run.
+    pub fn replace(&self, generation: &Generation) -> Result<()> {
+        let text = self.text();
+        let create = MapCreate {
+            kind: MapKind::ARRAY.0,
+            key_size: 4,
+            value_size: u32::try_from(text.len()).unwrap_or(u32::MAX),
+            max_entries: 1,
+            name: MAP,
+            ..MapCreate::default()
+        };
+        let map = Map::create(&create)?;
+        map.update(&[0; 4], text.as_bytes(), Expect::Any)?;
+        generation.replace_map(MAP, &map)
+    }
+
+    /// The line break keeps the map from being empty, which the kernel refuses.
+    fn text(&self) -> String {
+        toml::to_string(self).unwrap_or_default() + "\n"
+    }
+}
+
+/// Name of the map.
+const MAP: &str = "xway_record";

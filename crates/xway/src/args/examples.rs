@@ -1,0 +1,232 @@
+//! Examples of each command, for the manual pages. A test parses all of them.
+
+/// An example: what it does, and the command line without `xway`.
+pub type Example = (&'static str, &'static str);
+
+/// Examples of a command such as `filter load`; those of the nearest command above it if it has
+/// none of its own.
+pub fn of(command: &str) -> &'static [Example] {
+    let own = EXAMPLES.iter().find(|(name, _)| *name == command);
+    match own {
+        Some((_, examples)) => examples,
+        None => command.rsplit_once(' ').map_or(&[], |(above, _)| of(above)),
+    }
+}
+
+/// Commands and their examples.
+const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "attach",
+        &[
+            ("Attach the only XDP program of an object", "attach eth1 prog.o"),
+            (
+                "Choose the program and set a global variable",
+                "attach eth1 prog.o --program count --set port=53",
+            ),
+            (
+                "Undo the change after a minute unless `xway confirm` follows",
+                "attach eth1 prog.o --confirm 60s",
+            ),
+        ],
+    ),
+    ("detach", &[("Detach what xway attached", "detach eth1")]),
+    (
+        "apply",
+        &[
+            ("Show what would change", "apply --plan"),
+            ("Make all interfaces as declared in /etc/xway", "apply"),
+            ("Check the files of another directory", "apply --check ./staging"),
+        ],
+    ),
+    (
+        "daemon",
+        &[
+            ("Apply /etc/xway and serve metrics on all addresses", "daemon --listen 0.0.0.0:10077"),
+            ("Export metrics only", "daemon --no-apply"),
+        ],
+    ),
+    ("save", &[("Write what runs to a directory", "save ./backup")]),
+    (
+        "confirm",
+        &[
+            ("Keep all changes that wait", "confirm"),
+            ("Return to the previous state of one interface", "confirm --revert eth1"),
+        ],
+    ),
+    (
+        "status",
+        &[
+            ("Show all interfaces", "status"),
+            (
+                "Refresh the rates of one interface twice a second",
+                "status eth1 --watch --interval 500ms",
+            ),
+        ],
+    ),
+    (
+        "drop",
+        &[
+            ("Drop UDP to one port of one host", "drop eth1 '10.1.0.2 udp 1234'"),
+            ("Add a rule to the loaded ones", "drop eth1 --add 'any icmp'"),
+        ],
+    ),
+    (
+        "forward",
+        &[
+            ("Route between two interfaces", "forward eth1 eth2"),
+            ("Translate a destination", "forward eth1 eth2 --nat '10.1.0.2 udp 1234 -> 10.1.1.2'"),
+        ],
+    ),
+    ("filter check", &[("Explain a rule file and its warnings", "filter check rules.toml")]),
+    (
+        "filter explain",
+        &[(
+            "Show which rule decides about each packet",
+            "filter explain flood.pcap --rules rules.toml",
+        )],
+    ),
+    ("filter import", &[("Translate a ruleset of nft", "filter import nft /etc/nftables.conf")]),
+    (
+        "filter export",
+        &[("Translate rules to FlowSpec routes", "filter export flowspec rules.toml")],
+    ),
+    (
+        "filter load",
+        &[
+            ("Load rules", "filter load eth1 rules.toml"),
+            (
+                "Undo the change after a minute unless `xway confirm` follows",
+                "filter load eth1 rules.toml --confirm 60s",
+            ),
+        ],
+    ),
+    (
+        "filter add",
+        &[
+            (
+                "Add a rule after all others",
+                "filter add eth1 'drop udp dport 1234 from 10.0.0.0/8'",
+            ),
+            (
+                "Add a rule with a name, before another one",
+                "filter add eth1 'pass tcp dport 22' --name ssh --before flood",
+            ),
+        ],
+    ),
+    ("filter remove", &[("Remove a rule by its name", "filter remove eth1 ssh")]),
+    ("filter flush", &[("Remove all rules", "filter flush eth1")]),
+    ("filter unload", &[("Detach the filter", "filter unload eth1")]),
+    ("filter show", &[("Show rules and counters as JSON", "filter show eth1 --json")]),
+    ("filter top", &[("Show the busiest rules and senders", "filter top eth1")]),
+    ("filter try", &[("Try new rules for a while without effect", "filter try eth1 new.toml")]),
+    ("filter sample", &[("Show what `sample` rules choose", "filter sample eth1")]),
+    ("filter detect", &[("Suggest rules against the present flood", "filter detect eth1")]),
+    ("filter ban", &[("Ban a source for ten minutes", "filter ban eth1 192.0.2.7 --time 10m")]),
+    ("filter unban", &[("Lift a ban", "filter unban eth1 192.0.2.7")]),
+    ("filter bans", &[("List banned sources", "filter bans eth1")]),
+    ("check", &[("Explain why the verifier rejects a program", "check prog.o")]),
+    (
+        "run",
+        &[
+            ("Run a program over a capture, without root", "run prog.o --in monday.pcap"),
+            ("Explain what happens to the third packet", "run prog.o --in monday.pcap --explain 3"),
+        ],
+    ),
+    (
+        "gen",
+        &[
+            (
+                "Send a million UDP frames a second for ten seconds",
+                "gen udp 10.0.0.2:9 --dev eth1 --rate 1mpps --time 10s",
+            ),
+            ("Send the streams of a file", "gen file streams.toml --dev eth1 --count 1000"),
+            ("Replay a capture", "gen pcap monday.pcap --dev eth1"),
+        ],
+    ),
+    ("gen tcp", &[("Open connections to a server", "gen tcp 10.0.0.2:80 --dev eth1 --time 10s")]),
+    (
+        "gen ndr",
+        &[("Find the highest rate without loss", "gen ndr udp 10.0.0.2:9 --dev eth1 --sink eth2")],
+    ),
+    ("sink", &[("Verify what a generator sends", "sink eth1 --time 10s")]),
+    ("xsk bench", &[("Measure an AF_XDP receiver", "xsk bench rx --dev eth1 --time 5s")]),
+    ("xsk list", &[("List AF_XDP sockets", "xsk list")]),
+    ("xsk info", &[("Show what an interface supports", "xsk info eth1")]),
+    ("bench list", &[("List the scenarios", "bench list")]),
+    ("bench run", &[("Measure how fast packets are dropped", "bench run drop")]),
+    ("bench compare", &[("Compare two runs", "bench compare runs/a runs/b")]),
+    ("prog list", &[("List programs", "prog list")]),
+    ("prog show", &[("Show a program by its id", "prog show 42")]),
+    ("prog dump", &[("Show instructions beside source lines", "prog dump 42")]),
+    ("map list", &[("List maps", "map list")]),
+    ("map show", &[("Show a map by its name", "map show flows")]),
+    ("map dump", &[("Show all elements", "map dump flows")]),
+    ("map lookup", &[("Show one element", "map lookup flows 0")]),
+    ("map update", &[("Change one element", "map update flows 0 7")]),
+    ("map delete", &[("Delete one element", "map delete flows 0")]),
+    ("map pin", &[("Pin a map", "map pin flows /sys/fs/bpf/flows")]),
+    (
+        "state init",
+        &[("Prepare a directory for a user", "state init --owner xdp --state /run/xway-xdp")],
+    ),
+    ("lab up", &[("Create two connected hosts", "lab up two-hosts")]),
+    ("lab list", &[("List labs", "lab list")]),
+    ("lab down", &[("Remove a lab", "lab down two-hosts-1")]),
+    ("lab run", &[("Run a command on a host of a new lab", "lab run two-hosts a -- ip addr")]),
+    ("lab shell", &[("Open a shell on a host of a new lab", "lab shell two-hosts a")]),
+    ("lab gc", &[("Remove what killed labs left", "lab gc")]),
+    ("doctor", &[("Report what this machine permits", "doctor")]),
+    ("demo", &[("Show a flooded service with and without XDP", "demo")]),
+    ("completions", &[("Install the completion for bash", "completions bash")]),
+    ("man", &[("Write all manual pages", "man ./man")]),
+];
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory as _, Parser as _};
+
+    use super::*;
+    use crate::args::Cli;
+
+    /// Splits a line as a shell does, with single quotes alone.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for (number, part) in line.split('\'').enumerate() {
+            if number % 2 == 1 {
+                words.last_mut().unwrap().push_str(part);
+                continue;
+            }
+            for (number, word) in part.split(' ').enumerate() {
+                if number > 0 {
+                    words.push(String::new());
+                }
+                words.last_mut().unwrap().push_str(word);
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn all_examples_are_valid_and_of_their_command() {
+        for (command, examples) in EXAMPLES {
+            for (_, line) in *examples {
+                assert!(line.starts_with(command), "{command}: {line}");
+                let parsed = Cli::try_parse_from([vec!["xway".to_owned()], words(line)].concat());
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        fn visit(command: &Command, path: &str) {
+            for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+                let path = format!("{path} {}", inner.get_name()).trim_start().to_owned();
+                assert!(inner.has_subcommands() || !of(&path).is_empty(), "{path}");
+                visit(inner, &path);
+            }
+        }
+        visit(&Cli::command().disable_help_subcommand(true), "");
+    }
+}

@@ -1,0 +1,66 @@
+//! `prog list|show|dump`: programs in the kernel, of any owner.
+
+use anyhow::{Result, bail};
+use control::inventory;
+use control::inventory::listing::{Form, listing};
+use kernel::{Program, list};
+use sys::errno::ENOENT;
+
+use super::pick::{self, Candidate};
+use super::{Context, Exit, rights};
+use crate::args::{Dump, ProgAction, Ref};
+
+pub fn run(action: &ProgAction, context: &Context) -> Result<Exit> {
+    let outcome = match action {
+        ProgAction::List => show_all(context),
+        ProgAction::Show { program } => show(program, context),
+        ProgAction::Dump(args) => dump(args, context),
+    };
+    outcome.map_err(|error| rights::explained(error, rights::LISTING))?;
+    Ok(Exit::Done)
+}
+
+fn show_all(context: &Context) -> Result<()> {
+    context.show(&inventory::programs()?)
+}
+
+fn show(word: &Ref, context: &Context) -> Result<()> {
+    context.show(&inventory::program(&open(word)?)?)
+}
+
+fn dump(args: &Dump, context: &Context) -> Result<()> {
+    let form = if args.jited { Form::Jited } else { Form::Translated };
+    context.show(&listing(&open(&args.program)?, form)?)
+}
+
+/// Opens what was named.
+pub fn open(word: &Ref) -> Result<Program> {
+    match word {
+        Ref::Id(id) => by_id(*id),
+        Ref::Pin(path) => Ok(Program::from_pin(path)?),
+        Ref::Name(name) => {
+            let all: Vec<_> = list::programs()?
+                .into_iter()
+                .map(|info| Candidate {
+                    id: info.id,
+                    about: format!(
+                        "{} {}",
+                        inventory::program_kind(info.kind),
+                        kernel::tag_text(&info.tag)
+                    ),
+                    name: info.name,
+                })
+                .collect();
+            by_id(pick::by_name("program", name, &all)?)
+        }
+    }
+}
+
+fn by_id(id: u32) -> Result<Program> {
+    match Program::from_id(id) {
+        Err(error) if error.errno() == Some(ENOENT) => {
+            bail!("no program has the id {id}: see `xway prog list`")
+        }
+        other => Ok(other?),
+    }
+}
