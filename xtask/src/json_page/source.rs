@@ -63,10 +63,9 @@ impl Sources {
     /// Reads all crates in a folder.
     pub fn read(crates: &Path) -> Result<Self> {
         let mut files = Vec::new();
-        for entry in fs::read_dir(crates)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            read_folder(&entry.path().join("src"), &name, &mut files)?;
+        for path in entries(crates)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            read_folder(&path.join("src"), &name, &mut files)?;
         }
         Ok(Self { files })
     }
@@ -102,19 +101,30 @@ impl Sources {
     fn at(&self, segments: &[String]) -> Option<Found<'_>> {
         let [crate_name, middle @ .., name] = segments else { return None };
         let mut best: Option<(usize, Found<'_>)> = None;
+        let mut is_ambiguous = false;
         for source in self.files.iter().filter(|file| file.crate_name == *crate_name) {
             let Some(definition) = source.definition(name) else { continue };
-            let path = source.path.to_string_lossy();
-            let hits = middle.iter().filter(|part| path.contains(part.as_str())).count();
-            if best.as_ref().is_none_or(|(most, _)| hits > *most) {
-                best = Some((hits, Found { source, definition }));
+            let hits = middle.iter().filter(|part| source.is_below(part)).count();
+            match &best {
+                Some((most, _)) if hits < *most => {}
+                Some((most, _)) if hits == *most => is_ambiguous = true,
+                _ => {
+                    best = Some((hits, Found { source, definition }));
+                    is_ambiguous = false;
+                }
             }
         }
+        assert!(!is_ambiguous, "{} names two types", segments.join("::"));
         best.map(|(_, found)| found)
     }
 }
 
 impl Source {
+    /// Whether the file or one of its folders has the name of a module.
+    fn is_below(&self, module: &str) -> bool {
+        self.path.with_extension("").iter().any(|part| part == module)
+    }
+
     fn definition(&self, name: &str) -> Option<Definition<'_>> {
         self.items.iter().find_map(|item| match item {
             Item::Struct(item) if item.ident == name => Some(Definition::Struct(item)),
@@ -128,8 +138,7 @@ fn read_folder(folder: &Path, crate_name: &str, files: &mut Vec<Source>) -> Resu
     if !folder.is_dir() {
         return Ok(());
     }
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+    for path in entries(folder)? {
         if path.is_dir() {
             read_folder(&path, crate_name, files)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -140,6 +149,16 @@ fn read_folder(folder: &Path, crate_name: &str, files: &mut Vec<Source>) -> Resu
         }
     }
     Ok(())
+}
+
+/// The entries of a folder, sorted: the page must not depend on the order in which a file system
+/// lists them.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>, std::io::Error>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 fn read_file(text: &str, crate_name: &str, path: &Path) -> Result<Source> {
