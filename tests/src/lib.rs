@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+pub mod background;
 pub mod bpf;
 pub mod built;
 pub mod cell;

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use control::apply::{self, ApplyOptions};
 use control::{Control, declaration};
+use lab::until;
 use serde_json::Value;
 use spec::Verdict;
 use sys::net::{Netlink, NewVeth, VethEnd, XdpExpect};
 use xway_tests::filter::{rules, show};
 use xway_tests::program::{constant, load, object};
-use xway_tests::stage::Stage;
+use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::{Answer, prebuilt};
 
 /// A directory of declarations.
@@ -421,4 +422,20 @@ fn a_declared_interface_may_appear_later() {
     stage.net.b.netlink().unwrap().create_veth(&pair).unwrap();
     let answer = Answer::of(child.wait_with_output().unwrap()).json(0);
     assert_eq!(answer["interfaces"][0]["applied"], true, "{answer}");
+}
+
+#[test]
+fn a_declared_rule_that_has_expired_remains_expired_when_others_change() {
+    let stage = Stage::new();
+    let files = Files::new(&stage);
+    files.filter("rules = ['brief: drop for 1s udp dport 7']\n");
+    files.applied();
+    let is_expired = || show(&stage)["rules"][0]["left_s"] == 0.0;
+    until("the time of the rule", PATIENCE, || Ok(is_expired().then_some(()))).unwrap();
+    stage.run(&["filter", "add", "eth0", "drop udp dport 8", "--name", "other"]).ended(0);
+    assert_eq!(names(&stage), ["brief", "other"]);
+    assert!(is_expired(), "it does not start again");
+    stage.run(&["filter", "remove", "eth0", "other"]).ended(0);
+    assert!(is_expired());
+    assert_eq!(files.plan(), [""; 0]);
 }

@@ -8,12 +8,17 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lab::until;
 use serde_json::Value;
 use sys::net::{NewVeth, VethEnd};
+use xway_tests::background::reflection;
 use xway_tests::filter::{rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
+
+/// Until an observation of a busy machine has led to a rule, perhaps only the second one.
+const LOG_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A daemon that runs on host `b`, with its log.
 struct Daemon<'s> {
@@ -49,7 +54,7 @@ impl<'s> Daemon<'s> {
             let log = self.log.lock().unwrap();
             Ok(log.lines().find(|line| line.contains(part)).map(str::to_owned))
         };
-        until("a line of the log", PATIENCE, line)
+        until("a line of the log", LOG_PATIENCE, line)
             .unwrap_or_else(|error| panic!("{part}: {error}: {}", self.log.lock().unwrap()))
     }
 
@@ -127,8 +132,8 @@ fn interfaces_are_as_declared_when_they_appear_and_after_a_reload() {
     assert!(page.contains("xway_declaration_applied{declared=\"a.toml\"} 0"), "{page}");
 }
 
-/// Each metric of the dashboard is on the page, or is one of those that appear with a declaration
-/// or an unconfirmed change.
+/// Each metric of the dashboard is on the page, or is one of those that appear with a declaration,
+/// a detection or an unconfirmed change.
 #[test]
 fn the_dashboard_shows_metrics_that_exist() {
     let dashboard: Value =
@@ -145,7 +150,8 @@ fn the_dashboard_shows_metrics_that_exist() {
     fs::write(&path, "rules = ['a: limit 10pps per source udp']\n").unwrap();
     stage.run(&["filter", "load", "eth0", path.to_str().unwrap()]).ended(0);
     let page = Daemon::start(&stage, &["--no-apply"]).scrape();
-    let later = ["xway_declaration_applied", "xway_unconfirmed_seconds"];
+    let later =
+        ["xway_declaration_applied", "xway_detect_active_rules", "xway_unconfirmed_seconds"];
     for name in names.iter().filter(|name| !later.contains(name)) {
         assert!(page.lines().any(|line| line.starts_with(name)), "{name}: {page}");
     }
@@ -225,4 +231,74 @@ fn a_second_daemon_is_refused_and_a_killed_one_changes_nothing() {
     let status = again.child.wait().unwrap();
     assert!(status.success(), "{status}");
     assert_eq!(rules(&show(&stage)), [("a".to_owned(), 2)], "stopping detaches nothing");
+}
+
+/// A declared filter on `eth0` with these rules, and this detection.
+fn detecting(stage: &Stage, rules: &str, detect: &str) -> PathBuf {
+    let dir = declared(stage, "eth0", rules);
+    let text = fs::read_to_string(dir.join("a.toml")).unwrap();
+    fs::write(dir.join("a.toml"), format!("{text}detect = {{ {detect} }}\n")).unwrap();
+    dir
+}
+
+fn names(stage: &Stage) -> Vec<String> {
+    rules(&show(stage)).into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn a_flood_is_stopped_while_it_lasts_where_that_is_declared() {
+    let stage = Stage::new();
+    let declared = "rules = ['seven: drop udp dport 7']\n";
+    let detect = "above = '200pps', time = '2s', hold = '6s', max-collateral = '50%'";
+    let dir = detecting(&stage, declared, detect);
+    let path = dir.to_str().unwrap();
+    let daemon = Daemon::start(&stage, &[path]);
+    daemon.logs("eth0: attach filter");
+    let flood = reflection(&stage);
+    daemon.logs("eth0: flood of ");
+    assert_eq!(names(&stage), ["seven", "flood-1"]);
+    let text = show(&stage)["rules"][1]["text"].as_str().unwrap().to_owned();
+    assert_eq!(text, "drop for 6s udp sport 53 to 10.0.0.2");
+    let page = daemon.scrape();
+    assert!(page.contains("xway_detect_rules_total{interface=\"eth0\"} 1\n"), "{page}");
+    assert!(page.contains("xway_detect_active_rules{interface=\"eth0\"} "), "{page}");
+
+    // The rule does not belong to the declaration: nothing is to be changed, and it is not saved.
+    stage.run(&["apply", path, "--plan"]).ended(0);
+    let saved = stage.xway.state().join("saved");
+    stage.run(&["save", saved.to_str().unwrap()]).ended(0);
+    let text = fs::read_to_string(saved.join("rules/eth0.toml")).unwrap();
+    assert!(text.contains("seven") && !text.contains("flood-1"), "{text}");
+    // Other rules are declared: it continues.
+    fs::write(dir.join("rules/a.toml"), "rules = ['nine: drop udp dport 9']\n").unwrap();
+    daemon.signal("HUP");
+    daemon.logs("eth0: change the rules");
+    assert_eq!(names(&stage), ["nine", "flood-1"]);
+
+    // It is extended as long as packets match, and removed after them.
+    daemon.logs("flood-1 is extended: it drops ");
+    assert_eq!(names(&stage), ["nine", "flood-1"]);
+    drop(flood);
+    daemon.logs("flood-1 expired after ");
+    assert_eq!(names(&stage), ["nine"]);
+    stage.run(&["apply", path, "--plan"]).ended(0);
+}
+
+#[test]
+fn a_daemon_that_is_started_again_continues_with_the_rules_of_a_killed_one() {
+    let stage = Stage::new();
+    let detect = "above = '200pps', time = '2s', hold = '6s', max-collateral = '50%'";
+    let dir = detecting(&stage, "rules = []\n", detect);
+    let path = dir.to_str().unwrap();
+    let mut daemon = Daemon::start(&stage, &[path]);
+    let flood = reflection(&stage);
+    daemon.logs("eth0: flood of ");
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    assert_eq!(names(&stage), ["flood-1"]);
+    let again = Daemon::start(&stage, &[path]);
+    again.logs("flood-1 is extended: it drops ");
+    drop(flood);
+    again.logs("flood-1 expired after ");
+    assert_eq!(names(&stage), Vec::<String>::new());
 }

@@ -64,6 +64,7 @@ pub mod counters;
 pub mod daemon;
 mod deadline;
 pub mod declaration;
+pub mod detection;
 pub mod doctor;
 pub mod drop;
 pub mod error;

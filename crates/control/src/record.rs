@@ -28,6 +28,10 @@ pub struct Record {
     /// Number by which a changed object file is recognized, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Names of the filter's rules that a detection added for a time. They do not belong to the
+    /// declaration.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub temporary: Vec<String>,
     /// The program and its options.
     pub program: ProgramTable,
 }

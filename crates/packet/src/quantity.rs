@@ -12,6 +12,7 @@
 //! | time | `ns`, `us`, `ms`, `s`, `m`, `min`, `h`, `d` | yes |
 //! | count | none, `k`, `m`, `g` | no |
 //! | memory | none (bytes), `KiB`, `MiB`, `GiB` | yes |
+//! | share | `%` | |
 //! | amount of traffic | `bit`, `byte` with `k`, `m`, `g`; `KiB`, `MiB`, `GiB` | no |
 
 use std::time::Duration;
@@ -63,6 +64,15 @@ pub fn rate(text: &str) -> Option<(Quantity, RateUnit)> {
     packets.or_else(|| read(&text, BIT_RATES).map(|rate| (rate, RateUnit::Bits)))
 }
 
+/// Packets per second, such as `10kpps`, or a count such as `10k`.
+pub fn packet_rate(text: &str) -> Option<Quantity> {
+    match rate(text) {
+        Some((rate, RateUnit::Packets)) => Some(rate),
+        Some(_) => None,
+        None => read(&text.to_ascii_lowercase(), COUNTS),
+    }
+}
+
 /// A time, such as `250ms`, `1.5h` or `2min`.
 pub fn time(text: &str) -> Option<Duration> {
     read(text, TIMES)?.duration()
@@ -83,11 +93,18 @@ pub fn bits(text: &str) -> Option<u64> {
     read(&text.to_ascii_lowercase(), BITS)?.whole()
 }
 
+/// A share of a whole, such as `5%` or `0.5%`, as a number from 0 to 1.
+pub fn share(text: &str) -> Option<f64> {
+    let share = read(text, PERCENT)?.value() / 100.0;
+    (share <= 1.0).then_some(share)
+}
+
 /// Names of units, with their size in the smallest unit.
 type Units = &'static [(&'static str, u64)];
 
 fn read(text: &str, units: Units) -> Option<Quantity> {
-    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
+    let is_unit = |letter: char| letter.is_ascii_alphabetic() || letter == '%';
+    let end = text.find(is_unit).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -121,6 +138,7 @@ const TIMES: Units = &[
 ];
 const COUNTS: Units = &[("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
 const MEMORY: Units = &[("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+const PERCENT: Units = &[("%", 1)];
 const BITS: Units = &[
     ("bit", 1),
     ("byte", 8),
@@ -192,6 +210,9 @@ mod tests {
         let sizes = [memory("65536"), memory("64KiB"), memory("1.5MiB"), memory("2GiB")];
         assert_eq!(sizes, [65_536, 65_536, 3 << 19, 2 << 30].map(Some));
         assert_eq!([memory("16MB"), memory("16mib"), memory("99999999999GiB")], [None; 3]);
+        let shares = [share("5%"), share("0.5%"), share("100%"), share("0%")];
+        assert_eq!(shares, [0.05, 0.005, 1.0, 0.0].map(Some));
+        assert_eq!([share("101%"), share("5"), share("-5%"), share("%")], [None; 4]);
         let amounts = [bits("64kbyte"), bits("1mbit"), bits("64KiB"), bits("12byte")];
         assert_eq!(amounts, [512_000, 1_000_000, 524_288, 96].map(Some));
     }

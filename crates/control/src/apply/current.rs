@@ -141,7 +141,7 @@ impl Current {
             Some(Request::Filter(file, apply)) => {
                 let active = ActiveFilter::find(&self.slot, self.link.ifindex)?;
                 let Some(active) = active else { return Ok(changes) };
-                let (old, new) = (active.text()?, stored_text(file));
+                let (old, new) = (active.permanent_text()?, stored_text(file));
                 if old != new {
                     let change = Change::new(Action::Rules, name, "change the rules");
                     changes.push(change.with_diff(&old, &new));

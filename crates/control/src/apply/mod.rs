@@ -33,9 +33,10 @@ pub use wait::wait;
 use crate::Control;
 use crate::attach;
 use crate::declaration::{DeclarationError, Declarations, OnStop, Reason};
+use crate::detection::AutoOptions;
 use crate::drop;
 use crate::error::{Result, full};
-use crate::filter::update::Update;
+use crate::filter::{temporary, update::Update};
 use crate::forward;
 use crate::lockout::Lockout;
 use crate::state::State;
@@ -319,6 +320,11 @@ fn no_longer_declared(name: &str, current: &Current) -> InterfacePlan {
 }
 
 impl InterfacePlan {
+    /// How floods are detected on the interface; `None` if they are not.
+    pub fn detection(&self) -> Option<&AutoOptions> {
+        self.prepared.as_ref()?.detection()
+    }
+
     fn apply(&self, control: &Control, options: &ApplyOptions) -> Result<()> {
         let request = self.prepared.as_ref().and_then(|prepared| prepared.request.as_ref());
         let Some(request) = request else {
@@ -340,7 +346,10 @@ impl InterfacePlan {
                 let placement = &mut asked.placement;
                 (placement.confirm, placement.lockout) = (confirm, lockout);
                 placement.replace = is_replaced(placement.replace);
-                Update::begin(control, &self.name)?.apply(&file, &asked)?;
+                let update = Update::begin(control, &self.name)?;
+                let mut file = file;
+                asked.temporary = temporary::keep(update.active(), &mut file)?;
+                update.apply(&file, &asked)?;
             }
             Request::Drop(mut asked) => {
                 let placement = &mut asked.placement;

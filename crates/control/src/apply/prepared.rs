@@ -8,6 +8,7 @@ use filter::{Environment, File};
 use crate::attach::AttachOptions;
 use crate::declaration::table::pairs;
 use crate::declaration::{Declaration, DeclarationError, Kind, Program, Reason, protected};
+use crate::detection::AutoOptions;
 use crate::drop::DropOptions;
 use crate::error::{Error, Result};
 use crate::filter::{ApplyOptions, FilterPlacement, ruleset, source};
@@ -48,6 +49,14 @@ impl Prepared {
         }
     }
 
+    /// How floods are detected on the interface; `None` if they are not.
+    pub fn detection(&self) -> Option<&AutoOptions> {
+        match &self.declaration.program.as_ref()?.kind {
+            Kind::Filter { detect, .. } => detect.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Compiles rules, and finds the program of an object, as loading does.
     ///
     /// # Errors
@@ -79,7 +88,7 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
         ..Placement::default()
     };
     Ok(match &program.kind {
-        Kind::Filter { rules, memory } => {
+        Kind::Filter { rules, memory, detect } => {
             let placement = FilterPlacement {
                 mode: Some(placement.mode),
                 replace: placement.replace,
@@ -89,8 +98,12 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
                 declaration: placement.declaration,
                 ..FilterPlacement::default()
             };
-            let options = ApplyOptions { placement, bans: false, reset: true };
-            Request::Filter(Box::new(source::read(rules)?), Box::new(options))
+            let options = ApplyOptions { placement, reset: true, ..ApplyOptions::default() };
+            let file = source::read(rules)?;
+            if let Some(auto) = detect {
+                auto.detect.settings(&file.scope)?;
+            }
+            Request::Filter(Box::new(file), Box::new(options))
         }
         Kind::Drop => {
             let set = table.drop.as_ref().map(|table| table.rules.clone());

@@ -1,6 +1,7 @@
 //! `save`: writes what runs as declarations.
 //!
-//! Rule: applying what was saved changes nothing. Existing files with other contents are not
+//! Rule: applying what was saved changes nothing. Rules that a detection added for a time are not
+//! saved. Existing files with other contents are not
 //! replaced unless that is requested.
 
 use std::collections::BTreeSet;
@@ -162,7 +163,7 @@ fn filter(current: &Current) -> Result<(ProgramTable, NewText)> {
         set: table_of(active.globals()?.pairs()),
         ..ProgramTable::default()
     };
-    Ok((table, NewText { path, text: active.text()? }))
+    Ok((table, NewText { path, text: active.permanent_text()? }))
 }
 
 /// Whether the program is the function `drop` with rules, and not the object of this name.

@@ -1,9 +1,10 @@
-//! The daemon: applies declarations when interfaces appear, and exports metrics of all interfaces.
+//! The daemon: applies declarations when interfaces appear, detects floods where that is declared,
+//! and exports metrics of all interfaces.
 //!
 //! ```text
 //!  link events ─┐                      ┌─▶ apply (plan, then one call for each interface)
-//!  SIGHUP ──────┼─▶ poll, one thread ──┤
-//!  retry time ──┘                      └─▶ service manager: ready, reloading, watchdog
+//!  SIGHUP ──────┼─▶ poll, one thread ──┼─▶ detection: next step of each interface that is due
+//!  times ───────┘                      └─▶ service manager: ready, reloading, watchdog
 //!
 //!  scrape ──▶ second thread: reads status and filters, answers
 //! ```
@@ -12,13 +13,14 @@
 //! nothing changes. After its start it has the capabilities that it needs and no others. Not here:
 //! what applying means (`apply`).
 
+mod detections;
 mod scrape;
 
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sys::cap::Cap;
@@ -28,11 +30,13 @@ use sys::notify::NotifySocket;
 use sys::poll::Watch;
 use sys::signal::{self, Stop};
 
-use self::scrape::{Applied, Scraper};
+use self::detections::Detections;
+use self::scrape::{Known, Scraper};
 use crate::Control;
 use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
 use crate::declaration;
 use crate::error::{DaemonError, Result, full};
+use crate::filter::auto_detection::AutoEvent;
 use crate::metrics::{Endpoint, LastApply};
 use crate::state::{State, Writer};
 
@@ -54,6 +58,8 @@ pub enum Event<'a> {
     Interface(&'a InterfacePlan),
     /// A declaration is not valid.
     Invalid(&'a FileError),
+    /// The detection of floods on an interface made a step.
+    Detection { interface: &'a str, event: &'a AutoEvent },
     /// The declarations could not be applied at all, with the reason.
     Failed(String),
     /// SIGHUP arrived.
@@ -68,9 +74,11 @@ pub struct Daemon {
     events: LinkEvents,
     service: NotifySocket,
     endpoint: Option<Endpoint>,
-    applied: Applied,
+    detections: Detections,
+    /// What the thread that serves metrics reads.
+    shared: Arc<Mutex<Known>>,
     /// The interfaces when declarations were last applied.
-    known: Vec<Identity>,
+    interfaces: Vec<Identity>,
     retry: Retry,
     /// Only one daemon runs for a state directory.
     _claim: File,
@@ -102,8 +110,8 @@ impl Daemon {
             None => &[Cap::Bpf],
         };
         confine::service(caps)?;
-        let applied = Applied::default();
-        let mut scraper = Scraper::new(control.clone(), Arc::clone(&applied));
+        let shared = Arc::default();
+        let mut scraper = Scraper::new(control.clone(), Arc::clone(&shared));
         let serve = |address| Endpoint::serve(address, move || scraper.page());
         let endpoint = options.listen.map(serve).transpose()?;
         Ok(Self {
@@ -112,8 +120,9 @@ impl Daemon {
             events,
             service: NotifySocket::from_environment(),
             endpoint,
-            applied,
-            known: Vec::new(),
+            detections: Detections::default(),
+            shared,
+            interfaces: Vec::new(),
             retry: Retry::default(),
             _claim: claim,
         })
@@ -146,6 +155,7 @@ impl Daemon {
                     if is_due || (may_differ && self.has_other_interfaces()) {
                         self.apply(&mut log);
                     }
+                    self.detect(&mut log);
                 }
             }
         }
@@ -153,10 +163,11 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits for a signal, an event, the time of a retry or that of a sign of life.
+    /// Waits for a signal, an event, or the time of a retry, a detection's step or a sign of life.
     fn wait(&self, stop: &Stop) -> Result<()> {
-        let retry = self.retry.at.map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = retry.into_iter().chain(self.service.interval()).min();
+        let times = self.retry.at.into_iter().chain(self.detections.due());
+        let times = times.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = times.chain(self.service.interval()).min();
         let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
         sys::poll::wait(&mut watches, timeout)?;
         Ok(())
@@ -164,16 +175,17 @@ impl Daemon {
 
     /// Whether an interface appeared, vanished or was renamed since the last application.
     fn has_other_interfaces(&self) -> bool {
-        interfaces().is_ok_and(|now| now != self.known)
+        interfaces().is_ok_and(|now| now != self.interfaces)
     }
 
     fn apply(&mut self, log: &mut impl FnMut(&Event<'_>)) {
         let Some(dir) = self.dir.clone() else { return };
-        self.known = interfaces().unwrap_or_default();
+        self.interfaces = interfaces().unwrap_or_default();
         let outcome = self.applied_plan(&dir);
         let is_complete = match &outcome {
             Ok(plan) => {
                 self.report(plan, log);
+                self.detections.follow(&self.control, plan);
                 !plan.has_errors()
             }
             Err(error) => {
@@ -208,7 +220,17 @@ impl Daemon {
             is_applied: false,
         };
         let results = present.map(of_interface).chain(plan.errors.iter().map(of_error)).collect();
-        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = results;
+        self.shared().applied = results;
+    }
+
+    /// Makes the steps of detections that are due.
+    fn detect(&mut self, log: &mut impl FnMut(&Event<'_>)) {
+        self.detections.step(|interface, event| log(&Event::Detection { interface, event }));
+        self.shared().detections = self.detections.counts();
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Known> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,26 +6,33 @@ use std::time::Instant;
 
 use crate::Control;
 use crate::error::Result;
+use crate::filter::auto_detection::AutoCounts;
 use crate::filter::monitor::FilterMonitor;
 use crate::filter::report::FilterReport;
 use crate::metrics::{self, HostReading, LastApply};
 use crate::status::{Status, StatusMonitor};
 
-/// Results of the last application of declarations, shared with the loop that applies them.
-pub(super) type Applied = Arc<Mutex<Vec<LastApply>>>;
+/// What the daemon's loop knows, and the page reports.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// Results of the last application of declarations.
+    pub applied: Vec<LastApply>,
+    /// Detection of floods by interface.
+    pub detections: Vec<(String, AutoCounts)>,
+}
 
 /// Readers of all programs and filters of a namespace.
 #[derive(Debug)]
 pub(super) struct Scraper {
     control: Control,
-    applied: Applied,
+    shared: Arc<Mutex<Known>>,
     status: Option<StatusMonitor>,
     filters: BTreeMap<String, FilterMonitor>,
 }
 
 impl Scraper {
-    pub fn new(control: Control, applied: Applied) -> Self {
-        Self { control, applied, status: None, filters: BTreeMap::new() }
+    pub fn new(control: Control, shared: Arc<Mutex<Known>>) -> Self {
+        Self { control, shared, status: None, filters: BTreeMap::new() }
     }
 
     /// The page. What cannot be read is left out, and `up` is 0 then.
@@ -33,13 +40,14 @@ impl Scraper {
         let begin = Instant::now();
         let status = self.status();
         let filters = status.as_ref().map(|status| self.filters(status)).unwrap_or_default();
-        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let empty = Status { interval_s: 0.0, interfaces: Vec::new() };
         metrics::host(&HostReading {
             is_complete: status.is_ok(),
             status: status.as_ref().unwrap_or(&empty),
             filters: &filters,
-            applied: &applied,
+            applied: &known.applied,
+            detections: &known.detections,
             seconds: begin.elapsed().as_secs_f64(),
         })
     }

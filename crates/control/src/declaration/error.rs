@@ -43,6 +43,9 @@ pub enum Reason {
     /// Not an amount of memory.
     #[error("invalid memory `{word}`: expected an amount such as 65536, 64KiB or 16MiB")]
     Memory { word: String },
+    /// An option of `detect` has another form, or is out of range.
+    #[error("invalid detect.{key} `{word}`: expected {expected}")]
+    Detect { key: &'static str, word: String, expected: String },
     /// Two files declare the same interface.
     #[error("{interface} is declared by {} as well: keep one of both", other.display())]
     Duplicate { interface: String, other: PathBuf },

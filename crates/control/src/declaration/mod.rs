@@ -13,8 +13,10 @@
 //!
 //! [docs/configuration.md]: ../../../../docs/configuration.md
 
+mod detect;
 mod error;
 pub(crate) mod table;
+mod text_value;
 
 use std::fs;
 use std::io;
@@ -27,9 +29,11 @@ use packet::Mac;
 use packet::quantity::memory;
 use sys::net::Link;
 
+pub use detect::DetectTable;
 pub use error::{DeclarationError, Reason};
 pub use table::{DropTable, ForwardTable, OnStop, ProgramTable};
 
+use crate::detection::AutoOptions;
 use crate::error::{Context as _, Result};
 use crate::text;
 use table::DeclarationTable;
@@ -66,8 +70,8 @@ pub struct Program {
 /// The kind of a declared program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A filter, with the path of its rules.
-    Filter { rules: PathBuf, memory: Option<u64> },
+    /// A filter, with the path of its rules. The daemon detects floods with these options.
+    Filter { rules: PathBuf, memory: Option<u64>, detect: Option<Box<AutoOptions>> },
     /// The built-in program `drop`.
     Drop,
     /// The built-in program `forward`.
@@ -233,7 +237,9 @@ impl Kind {
                 .memory
                 .as_ref()
                 .map(|word| memory(word).ok_or_else(|| Reason::Memory { word: word.clone() }));
-            kinds.push(Self::Filter { rules: folder.join(rules), memory: memory.transpose()? });
+            let detect = table.detect.as_ref().map(DetectTable::options).transpose()?;
+            let (rules, memory) = (folder.join(rules), memory.transpose()?);
+            kinds.push(Self::Filter { rules, memory, detect: detect.map(Box::new) });
         }
         if table.drop.is_some() {
             kinds.push(Self::Drop);
@@ -283,7 +289,7 @@ impl Kind {
     /// Keys that are allowed beside the key of the kind.
     fn options(&self) -> &'static [&'static str] {
         match self {
-            Self::Filter { .. } => &["set", "memory", "ignore-stripped-tags"],
+            Self::Filter { .. } => &["set", "memory", "ignore-stripped-tags", "detect"],
             Self::Drop => &["set"],
             Self::Forward(_) => &["set", "ignore-stripped-tags"],
             Self::Object { .. } => &["program", "type", "count", "set", "map-size", "kconfig"],
@@ -307,6 +313,7 @@ impl ProgramTable {
             ("map-size", !self.map_size.is_empty()),
             ("kconfig", !self.kconfig.is_empty()),
             ("memory", self.memory.is_some()),
+            ("detect", self.detect.is_some()),
             ("ignore-stripped-tags", self.ignore_stripped_tags),
         ];
         all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()

@@ -3,13 +3,14 @@
 //! Rule: unknown keys are errors, and every table can be written again (`save`, records).
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use functions::PassOrDrop;
 use functions::drop::Rule;
 use functions::forward::{Nat, Translation};
-use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
+
+use super::detect::DetectTable;
+use super::text_value::Text;
 
 /// A file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,6 +85,9 @@ pub struct ProgramTable {
     pub memory: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
     pub ignore_stripped_tags: bool,
+    /// The daemon detects floods, and loads temporary rules against them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detect: Option<DetectTable>,
 }
 
 /// The options of `drop`.
@@ -118,42 +122,6 @@ impl Default for ForwardTable {
             replies: true,
             malformed: PassOrDrop::default(),
         }
-    }
-}
-
-/// A value that is used as text; in the file it may be a number or a Boolean value as well.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Text(pub String);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(TextVisitor)
-    }
-}
-
-struct TextVisitor;
-
-impl Visitor<'_> for TextVisitor {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, a whole number, or true or false")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
-        Ok(Text(text.to_owned()))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Text, E> {
-        Ok(Text(number.to_string()))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Text, E> {
-        Ok(Text(number.to_string()))
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Text, E> {
-        Ok(Text(value.to_string()))
     }
 }
 

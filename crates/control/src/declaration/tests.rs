@@ -1,6 +1,11 @@
 //! What declarations mean, and what is refused.
 
+use std::time::Duration;
+
+use filter::runtime::detect::Threshold;
+
 use super::*;
+use crate::detection::DetectOptions;
 
 fn parse(text: &str) -> Result<Declaration, String> {
     Declaration::parse(Path::new("/etc/xway/eth1.toml"), text).map_err(|error| error.to_string())
@@ -26,7 +31,7 @@ fn a_file_names_an_interface_and_its_program() {
 fn each_kind_of_program_has_its_options() {
     let filter = program("filter = 'rules/eth1.toml'\nmemory = '16MiB'\nset = { port = 53 }");
     let rules = PathBuf::from("/etc/xway/rules/eth1.toml");
-    assert_eq!(filter.kind, Kind::Filter { rules, memory: Some(16 << 20) });
+    assert_eq!(filter.kind, Kind::Filter { rules, memory: Some(16 << 20), detect: None });
     assert_eq!(table::pairs(&filter.table.set), [("port".to_owned(), "53".to_owned())]);
     assert_eq!(program("drop.rules = ['any udp 53']").kind, Kind::Drop);
     let forward = program(
@@ -43,7 +48,44 @@ fn each_kind_of_program_has_its_options() {
 }
 
 #[test]
+fn a_filter_detects_floods_where_that_is_declared() {
+    let detect = |text: &str| {
+        let filter = program(&format!("filter = 'a'\ndetect = {{ {text} }}"));
+        let Kind::Filter { detect: Some(options), .. } = filter.kind else { panic!("{text}") };
+        *options
+    };
+    assert_eq!(detect(""), AutoOptions::default());
+    let options = detect(
+        "above = 5000, time = '2s', hold = '30s', max-hold = '1h', allow = ['10.0.0.0/8'], \
+         samples = 1000, max-rules = 2, max-collateral = '0.5%'",
+    );
+    assert_eq!(options.detect.above, Threshold::Pps(5000));
+    assert_eq!([options.detect.time, options.detect.hold], [2, 30].map(Duration::from_secs));
+    assert_eq!(options.max_hold, Duration::from_secs(3600));
+    let DetectOptions { allow, samples, max_rules, max_collateral, .. } = options.detect;
+    assert_eq!((allow.len(), samples, max_rules, max_collateral), (1, 1000, 2, 0.005));
+    // A longer `hold` is a longer `max-hold` as well.
+    assert_eq!(detect("hold = '2h'").max_hold, Duration::from_secs(7200));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_place() {
+    let filter = |detect: &str| {
+        format!("interface = 'eth1'\n[[program]]\nfilter = 'a'\ndetect = {{ {detect} }}")
+    };
+    for (detect, part) in [
+        ("above = '0pps'", "invalid detect.above `0pps`: expected a rate"),
+        ("time = '0.5s'", "invalid detect.time `0.5s`: expected a time from 1s to 10m"),
+        ("hold = '1.5s'", "invalid detect.hold `1.5s`: expected whole seconds"),
+        ("hold = '2m', max-hold = '1m'", "at least `hold`"),
+        ("samples = 10", "invalid detect.samples `10`: expected a number from 100 to 1000000"),
+        ("max-rules = 0", "invalid detect.max-rules"),
+        ("max-collateral = '101%'", "invalid detect.max-collateral"),
+        ("for = '1s'", "unknown field `for`"),
+    ] {
+        let error = parse(&filter(detect)).unwrap_err();
+        assert!(error.contains(part), "{error}");
+    }
     let table = [
         ("", "missing field `interface`"),
         ("interface = 'a b'", "`a b` is not a valid name"),

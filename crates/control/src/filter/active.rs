@@ -129,12 +129,42 @@ impl ActiveFilter {
         ruleset::parse_stored(&self.text()?)
     }
 
-    /// The loaded rule file without expired rules, with which a change begins.
+    /// The loaded rule file without expired rules.
     pub fn unexpired(&self) -> Result<File> {
+        self.without_expired(|_| true)
+    }
+
+    /// The loaded rule file with which a change begins: expired rules are left out, except declared
+    /// ones, without which the filter would not be as declared.
+    pub fn editable(&self) -> Result<File> {
+        let Record { declaration, temporary, .. } = self.record()?;
+        self.without_expired(|rule| declaration.is_none() || temporary.contains(&rule.name))
+    }
+
+    fn without_expired(&self, is_left_out: impl Fn(&Rule) -> bool) -> Result<File> {
         let mut file = self.file()?;
         let mut left = self.left(&file.ruleset)?.into_iter();
-        file.ruleset.rules.retain(|_| left.next().flatten() != Some(Duration::ZERO));
+        let is_over = |left: Option<Duration>| left == Some(Duration::ZERO);
+        file.ruleset.rules.retain(|rule| {
+            let is_expired = is_over(left.next().flatten());
+            !(is_expired && is_left_out(rule))
+        });
         Ok(file)
+    }
+
+    /// The loaded rule file without the rules that a detection added for a time.
+    pub fn permanent(&self) -> Result<File> {
+        let (mut file, temporary) = (self.file()?, self.record()?.temporary);
+        file.ruleset.rules.retain(|rule| !temporary.contains(&rule.name));
+        Ok(file)
+    }
+
+    /// The text of [`permanent`](Self::permanent).
+    pub fn permanent_text(&self) -> Result<String> {
+        match self.record()?.temporary.is_empty() {
+            true => self.text(),
+            false => Ok(ruleset::stored_text(&self.permanent()?)),
+        }
     }
 
     /// Remaining time of each rule; `None` for rules without a time.
@@ -154,11 +184,15 @@ impl ActiveFilter {
         Ok(self.file()?.ruleset)
     }
 
+    /// The counters of verdicts by reason, to be read repeatedly.
+    pub fn counters(&self) -> Result<Counters> {
+        // By pins, not by the program's maps: in a trial it has two maps of this name.
+        Ok(Counters::Reasons { map: self.map(stats::MAP)?, labels: self.labels()? })
+    }
+
     /// Reads all counters.
     pub fn read(&self) -> Result<Reading> {
-        // By pins, not by the program's maps: in a trial it has two maps of this name.
-        let labels = self.labels()?;
-        let counts = Counters::Reasons { map: self.map(stats::MAP)?, labels }.read()?;
+        let counts = self.counters()?.read()?;
         let events = actions::events(&self.map(maps::EVENTS)?)?;
         Ok(Reading { rules: self.slot.rule_counts(&self.generation)?, counts, events })
     }

@@ -79,9 +79,6 @@ pub struct Finding {
     pub talking: usize,
     /// Name of the rule that `--auto` loaded, or `null`.
     pub applied: Option<String>,
-    /// To be loaded by `--auto`.
-    #[serde(skip)]
-    pub chosen: bool,
 }
 
 /// The busiest patterns of one kind.
@@ -131,12 +128,6 @@ impl DetectionReport {
             busiest: detection.busy.iter().map(busiest).collect(),
         }
     }
-
-    /// Chooses the findings to be loaded: the first ones that would drop few packets of clients.
-    pub fn choose(&mut self, most: usize, collateral: f64) {
-        let good = self.findings.iter_mut().filter(|one| one.collateral_most <= collateral);
-        good.take(most).for_each(|one| one.chosen = true);
-    }
 }
 
 impl Amount {
@@ -166,7 +157,6 @@ impl Finding {
             sources,
             talking,
             applied: None,
-            chosen: false,
         }
     }
 }

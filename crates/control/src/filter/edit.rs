@@ -28,7 +28,7 @@ impl Update {
     /// # Errors
     /// No filter runs, or there is no rule of one of these names.
     pub fn without_rules(&self, names: &[String]) -> Result<File> {
-        let mut file = self.required()?.unexpired()?;
+        let mut file = self.required()?.editable()?;
         for name in names {
             if file.remove(name).is_err() {
                 return Err(no_rule(&file, name));
@@ -42,7 +42,7 @@ impl Update {
     /// # Errors
     /// No filter runs.
     pub fn without_all_rules(&self) -> Result<File> {
-        let mut file = self.required()?.unexpired()?;
+        let mut file = self.required()?.editable()?;
         file.ruleset.rules.clear();
         Ok(file)
     }

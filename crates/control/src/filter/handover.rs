@@ -30,18 +30,26 @@ pub struct Handover<'a> {
     same_limits: bool,
     /// Old and new numbers of rules that persist and have a time.
     timed: Vec<(u32, u32)>,
+    /// Whether rules that have expired start again.
+    restarts: bool,
 }
 
 impl<'a> Handover<'a> {
     /// Compares the active rules with those that replace them.
-    pub fn new(active: &'a ActiveFilter, made: &Compiled, rules: &Ruleset) -> Result<Self> {
+    pub fn new(
+        active: &'a ActiveFilter,
+        made: &Compiled,
+        rules: &Ruleset,
+        restarts: bool,
+    ) -> Result<Self> {
         let old = active.rules()?;
         let timed = timed(&old, rules);
         let host = ruleset::environment(false)?;
         let old_actions = CompiledActions::new(&old, host.sizes, |name| host.ifindex(name));
         // The active rules do not compile any more: one of their interfaces no longer exists.
         let Ok(old_actions) = old_actions else {
-            return Ok(Self { active, limits: Vec::new(), same_limits: false, timed });
+            let (limits, same_limits) = (Vec::new(), false);
+            return Ok(Self { active, limits, same_limits, timed, restarts });
         };
         let numbers = |actions: &CompiledActions, rules: &Ruleset| -> HashMap<String, u32> {
             let names = ruleset::identities(rules).into_iter().enumerate();
@@ -50,7 +58,7 @@ impl<'a> Handover<'a> {
         let (before, after) = (numbers(&old_actions, &old), numbers(&made.actions, rules));
         let limits = before.iter();
         let limits = limits.filter_map(|(name, old)| Some((*old, *after.get(name)?))).collect();
-        Ok(Self { active, limits, same_limits: before == after, timed })
+        Ok(Self { active, limits, same_limits: before == after, timed, restarts })
     }
 
     /// Maps that both programs use.
@@ -69,7 +77,8 @@ impl<'a> Handover<'a> {
     pub fn copy(&self, object: &Object) -> Result<()> {
         if !self.timed.is_empty() {
             let (from, to) = (self.active.map(maps::RULES)?, object.map(maps::RULES)?);
-            actions::carry_ends(&from, to, &self.timed, monotonic_ns())?;
+            let restart_ns = if self.restarts { monotonic_ns() } else { 0 };
+            actions::carry_ends(&from, to, &self.timed, restart_ns)?;
         }
         let bans = (self.active.map(maps::BANS)?, object.map(maps::BANS)?);
         if bans.0.id() != bans.1.id() {

@@ -39,6 +39,8 @@ pub struct ApplyOptions {
     /// Discard what was set for the previous rules: global variables, and the declaration that they
     /// come from.
     pub reset: bool,
+    /// Names of added rules that do not belong to the declaration.
+    pub temporary: Vec<String>,
 }
 
 impl ApplyOptions {

@@ -5,11 +5,13 @@
 //! through its pins. The rules themselves, and the program made of them, are in the crate `filter`.
 
 pub mod active;
+pub mod auto_detection;
 pub mod bans;
 pub mod check;
 mod clock;
 pub mod comparison;
 pub mod detection;
+pub mod detector;
 mod edit;
 pub mod explanation;
 pub(crate) mod globals;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use filter::runtime::detect::{Packet, Sample};
 use filter::runtime::tap::TappedPacket;
-use sys::signal::Stop;
 
 use super::sampler::{PacketSampler, SampleBatch};
 use super::trial::Ended;
@@ -25,27 +24,52 @@ pub struct ObservedTraffic {
     pub lost: u64,
 }
 
-/// Observes traffic until the time is over, a signal arrives, or other rules are loaded. Restores
-/// the previous program.
-pub fn observe(mut sampler: PacketSampler, time: Duration, stop: &Stop) -> Result<ObservedTraffic> {
-    let mut collector = Collector::new();
-    let begin = Instant::now();
-    for round in 1.. {
-        let left = time.saturating_sub(begin.elapsed());
-        let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
-        let is_checked = round % CHECK_EVERY == 0 || left.is_zero() || interrupted;
-        let ended = match (is_checked && !sampler.runs()?, interrupted) {
+/// A running observation. Dropping it restores the previous program.
+pub struct Observer {
+    sampler: PacketSampler,
+    collector: Collector,
+    begin: Instant,
+    time: Duration,
+    /// Number of readings.
+    round: u32,
+}
+
+impl Observer {
+    /// Observes for a time what a sampler reads, and keeps at most this number of packets.
+    pub fn new(sampler: PacketSampler, time: Duration, most: usize) -> Self {
+        Self { sampler, collector: Collector::new(most), begin: Instant::now(), time, round: 0 }
+    }
+
+    /// Time until the next reading.
+    pub fn pause(&self) -> Duration {
+        self.time.saturating_sub(self.begin.elapsed()).min(POLL_INTERVAL)
+    }
+
+    /// Reads what was sampled since the last reading. Returns why the observation ends, if it does.
+    pub fn read(&mut self, is_interrupted: bool) -> Result<Option<Ended>> {
+        self.round += 1;
+        let is_over = self.begin.elapsed() >= self.time;
+        let is_checked = is_over || is_interrupted || self.round.is_multiple_of(CHECK_EVERY);
+        let ended = match (is_checked && !self.sampler.runs()?, is_interrupted) {
             (true, _) => Some(Ended::RulesChanged),
             (_, true) => Some(Ended::Interrupted),
-            _ => left.is_zero().then_some(Ended::Time),
+            _ => is_over.then_some(Ended::Time),
         };
-        let batch = sampler.read(|packet| collector.add(packet))?;
-        collector.finish_batch(&batch);
-        if let Some(ended) = ended {
-            return Ok(collector.finish(begin.elapsed(), ended));
-        }
+        let batch = self.sampler.read(|packet| self.collector.add(packet))?;
+        self.collector.finish_batch(&batch);
+        Ok(ended)
     }
-    Ok(collector.finish(begin.elapsed(), Ended::Time))
+
+    /// The traffic so far. Restores the previous program.
+    pub fn finish(self, ended: Ended) -> ObservedTraffic {
+        self.collector.finish(self.begin.elapsed(), ended)
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("round", &self.round).finish_non_exhaustive()
+    }
 }
 
 /// Packets of the current batch, and the sample of all batches before it.
@@ -58,11 +82,11 @@ struct Collector {
 }
 
 impl Collector {
-    fn new() -> Self {
+    fn new(most: usize) -> Self {
         Self {
             batch: Vec::new(),
             buffer: Vec::new(),
-            sample: Sample::new(KEPT, sys::thread::monotonic_ns()),
+            sample: Sample::new(most, sys::thread::monotonic_ns()),
             read: 0,
             lost: 0,
         }
@@ -93,5 +117,3 @@ impl Collector {
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of readings after which it checks whether the sampler's program still runs.
 const CHECK_EVERY: u32 = 10;
-/// Packets in the sample, of 200 bytes each.
-const KEPT: usize = 1 << 16;

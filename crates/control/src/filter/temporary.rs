@@ -25,6 +25,17 @@ pub struct TemporaryRules {
 }
 
 impl TemporaryRules {
+    /// Rules of the active filter that a detection added under names that begin with `prefix`,
+    /// perhaps in another process. Removing them leaves the filter.
+    pub fn find(active: &ActiveFilter, interface: &str, prefix: &str) -> Result<Self> {
+        let (rules, recorded) = (active.rules()?, active.record()?.temporary);
+        let is_own = |name: &String| name.starts_with(prefix) && recorded.contains(name);
+        let identities = ruleset::identities(&rules).into_iter().zip(&rules.rules);
+        let own = identities.filter(|(_, rule)| is_own(&rule.name));
+        let (identities, names) = own.map(|(one, rule)| (one, rule.name.clone())).unzip();
+        Ok(Self { interface: interface.to_owned(), names, identities, is_alone: false })
+    }
+
     /// Adds rules with unused names that begin with `prefix`, after all others. The rules should
     /// expire (`drop for 60s`). `None` if `rules` is empty.
     ///
@@ -48,11 +59,20 @@ impl TemporaryRules {
             file.insert(usize::MAX, &format!("{name}: {rule}"))?;
             names.push(name);
         }
-        update.apply(&file, &ApplyOptions::with_placement(placement))?;
+        let options = ApplyOptions::with_placement(placement);
+        update.apply(&file, &ApplyOptions { temporary: names.clone(), ..options })?;
         let all = ruleset::identities(&file.ruleset).into_iter();
         let identities = all.skip(file.ruleset.rules.len() - names.len()).collect();
         let interface = update.interface().to_owned();
         Ok(Some(Self { interface, names, identities, is_alone: update.active().is_none() }))
+    }
+
+    /// Forgets rules with other names.
+    pub fn retain(&mut self, names: &[String]) {
+        let kept = self.names.iter().map(|name| names.contains(name)).collect::<Vec<_>>();
+        let (mut of_names, mut of_identities) = (kept.iter(), kept.iter());
+        self.names.retain(|_| of_names.next() == Some(&true));
+        self.identities.retain(|_| of_identities.next() == Some(&true));
     }
 
     /// Names of the rules, in the order in which they were given.
@@ -67,7 +87,7 @@ impl TemporaryRules {
         let update = Update::begin(control, &self.interface)?;
         let Some(active) = update.active() else { return Ok(None) };
         let matched = self.matched(active)?;
-        let mut file = active.unexpired()?;
+        let mut file = active.editable()?;
         let mut identities = ruleset::identities(&file.ruleset).into_iter();
         file.ruleset.rules.retain(|_| !identities.next().is_some_and(|one| self.contains(&one)));
         if self.is_alone && file.to_toml() == File::default().to_toml() {
@@ -88,4 +108,24 @@ impl TemporaryRules {
     fn contains(&self, identity: &String) -> bool {
         self.identities.contains(identity)
     }
+}
+
+/// Appends the unexpired temporary rules of the active filter to rules that replace it, and returns
+/// their names. A rule whose name is in use, or whose sets do not exist any more, is left out.
+pub(crate) fn keep(active: Option<&ActiveFilter>, file: &mut File) -> Result<Vec<String>> {
+    let Some(active) = active else { return Ok(Vec::new()) };
+    let recorded = active.record()?.temporary;
+    if recorded.is_empty() {
+        return Ok(Vec::new());
+    }
+    file.scope.compile = source::expression;
+    let mut kept = Vec::new();
+    for rule in active.unexpired()?.ruleset.rules {
+        let is_free = file.ruleset.number(&rule.name).is_none();
+        let line = format!("{}: {}", rule.name, rule.body());
+        if recorded.contains(&rule.name) && is_free && file.insert(usize::MAX, &line).is_ok() {
+            kept.push(rule.name);
+        }
+    }
+    Ok(kept)
 }

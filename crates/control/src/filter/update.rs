@@ -68,10 +68,10 @@ impl Update {
         self.active.as_ref().ok_or_else(|| Error::NoFilter { interface: interface() })
     }
 
-    /// The loaded rules, without those that have expired, as the start of a change; `None` if no
+    /// The loaded rules as the start of a change, see [`ActiveFilter::editable`]; `None` if no
     /// filter runs.
     pub fn rules(&self) -> Result<Option<File>> {
-        self.active.as_ref().map(ActiveFilter::unexpired).transpose()
+        self.active.as_ref().map(ActiveFilter::editable).transpose()
     }
 
     /// Loads a rule set, atomically replacing the active one. Counters, bans and the state of
@@ -105,7 +105,7 @@ impl Update {
         let active = self.required()?;
         if !active.may_ban()? {
             let options = ApplyOptions { bans: true, ..ApplyOptions::default() };
-            self.apply(&active.unexpired()?, &options)?;
+            self.apply(&active.editable()?, &options)?;
             self.active = ActiveFilter::find(&self.target.slot, self.target.ifindex)?;
         }
         Ok(())
@@ -136,13 +136,15 @@ impl Update {
         made.spec.maps.push(file_map(&ruleset::stored_text(file)));
         made.spec.maps.extend(counters::missing_labels(&made.spec));
         made.spec.maps.push(self.carried(rules)?.map());
-        self.record(options)?.add_to(&mut made.spec, self.placement(&options.placement).mode);
+        self.record(options, rules)?
+            .add_to(&mut made.spec, self.placement(&options.placement).mode);
         let (placement, compile_s) = (self.placement(&options.placement), clock.lap());
         let tagging =
             self.tagging(&[rules], placement.mode, options.placement.ignore_stripped_tags)?;
         tagging.apply(&mut made.spec, &[PROGRAM, PROGRAM_FRAGS])?;
-        let handover =
-            self.active.as_ref().map(|active| Handover::new(active, &made, rules)).transpose()?;
+        let handover = self.active.as_ref();
+        let handover = handover.map(|active| Handover::new(active, &made, rules, options.reset));
+        let handover = handover.transpose()?;
         let shared = handover.as_ref().map_or(Ok(Vec::new()), |one| one.shared(&made.spec))?;
         let memory = memory(&made, &shared, options.placement.memory)
             .context("the rules were not loaded")?;
@@ -201,11 +203,14 @@ impl Update {
     }
 
     /// The record of a changed filter: that of the active one, unless the options reset it.
-    fn record(&self, options: &ApplyOptions) -> Result<Record> {
-        match self.active.as_ref().filter(|_| !options.reset) {
-            Some(active) => active.record(),
-            None => Ok(Record::of_filter(options.placement.declaration.as_deref())),
-        }
+    fn record(&self, options: &ApplyOptions, rules: &Ruleset) -> Result<Record> {
+        let mut record = match self.active.as_ref().filter(|_| !options.reset) {
+            Some(active) => active.record()?,
+            None => Record::of_filter(options.placement.declaration.as_deref()),
+        };
+        record.temporary.extend_from_slice(&options.temporary);
+        record.temporary.retain(|name| rules.number(name).is_some());
+        Ok(record)
     }
 
     /// Claims the interface for a trial; only one runs at a time. The claim is held while the file

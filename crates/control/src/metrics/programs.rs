@@ -1,6 +1,7 @@
 //! Programs of all interfaces as metrics, and what the daemon knows.
 
 use super::{Labels, Sheet};
+use crate::filter::auto_detection::AutoCounts;
 use crate::filter::report::FilterReport;
 use crate::rates::{Rate, Rates};
 use crate::status::{Interface, Running, Status};
@@ -14,6 +15,8 @@ pub struct HostReading<'a> {
     pub filters: &'a [FilterReport],
     /// Declared interfaces and their last application.
     pub applied: &'a [LastApply],
+    /// Detection of floods, by interface.
+    pub detections: &'a [(String, AutoCounts)],
     /// Seconds that the reading took.
     pub seconds: f64,
 }
@@ -59,6 +62,19 @@ pub(super) fn add(sheet: &mut Sheet, host: &HostReading<'_>) {
         .iter()
         .map(|one| (vec![("declared", one.name.clone())], f64::from(u8::from(one.is_applied))));
     sheet.levels("declaration_applied", "Whether the interface is as declared", applied);
+    detections(sheet, host.detections);
+}
+
+fn detections(sheet: &mut Sheet, detections: &[(String, AutoCounts)]) {
+    let label = |interface: &String| vec![("interface", interface.clone())];
+    let of = |value: fn(&AutoCounts) -> u64| {
+        detections.iter().map(|(name, counts)| (label(name), value(counts))).collect::<Vec<_>>()
+    };
+    let help = "Observations of traffic over the threshold of a flood";
+    sheet.totals("detect_observations", help, of(|counts| counts.observations));
+    sheet.totals("detect_rules", "Rules loaded against floods", of(|counts| counts.rules));
+    let active = detections.iter().map(|(name, counts)| (label(name), counts.active as f64));
+    sheet.levels("detect_active_rules", "Rules against floods that drop packets now", active);
 }
 
 fn verdicts(sheet: &mut Sheet, running: &[(&Interface, &Running)]) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use spec::{Expect, Map};
 
 use super::limits;
-use crate::compile::actions::{CompiledActions, TIME_SHIFT};
+use crate::compile::actions::{CompiledActions, TIME_SHIFT, over_at};
 use crate::{abi, maps};
 
 impl CompiledActions {
@@ -73,16 +73,34 @@ pub fn left<M: Map>(rules: &M, number: u32, now_ns: u64) -> Result<Option<Durati
     Ok(end_ns.map(|end| Duration::from_nanos(end.saturating_sub(now_ns))))
 }
 
+/// Changes the end of a rule with a duration, to this time from now. Packets see the old or the new
+/// end. Returns whether the rule has a duration.
+pub fn extend<M: Map>(
+    rules: &M,
+    number: u32,
+    now_ns: u64,
+    time: Duration,
+) -> Result<bool, M::Error> {
+    let value = rules.lookup(&number.to_le_bytes())?;
+    let rule =
+        value.as_deref().and_then(|bytes| Some(abi::Rule::from_bytes(bytes.try_into().ok()?)));
+    let rule = rule.filter(|rule| rule.action == abi::Action::DropFor as u32);
+    let (Some(rule), Some(argument)) = (rule, over_at(now_ns, time)) else { return Ok(false) };
+    let extended = abi::Rule { argument, ..rule };
+    rules.update(&number.to_le_bytes(), &extended.to_bytes(), Expect::Any)?;
+    Ok(true)
+}
+
 /// Carries the ends of rules with a duration over from another program; `pairs` are numbers of
-/// equal rules, old and new. A rule whose time is over starts again.
+/// equal rules, old and new. A rule whose time is over by `restart_ns` starts again.
 pub fn carry_ends<M: Map>(
     from: &M,
     to: &M,
     pairs: &[(u32, u32)],
-    now_ns: u64,
+    restart_ns: u64,
 ) -> Result<(), M::Error> {
     for (old, new) in pairs {
-        let left = left(from, *old, now_ns)?;
+        let left = left(from, *old, restart_ns)?;
         if left.is_some_and(|left| !left.is_zero())
             && let Some(rule) = from.lookup(&old.to_le_bytes())?
         {
@@ -100,7 +118,7 @@ mod tests {
     use spec::MemoryMap;
 
     use super::*;
-    use crate::compile::actions::{Sizes, over_at};
+    use crate::compile::actions::Sizes;
     use crate::{Action, Rule, Ruleset};
 
     fn ruleset(actions: &[Action]) -> Ruleset {
@@ -139,5 +157,10 @@ mod tests {
         carry_ends(&old, &new, &[(1, 1), (2, 0)], 20_000_000_000).unwrap();
         assert_eq!(left(&new, 0, 0).unwrap(), left(&old, 2, 0).unwrap());
         assert!(left(&new, 1, 20_000_000_000).unwrap().unwrap() >= 10 * second);
+        // A longer time replaces the end; other rules have none.
+        assert!(extend(&new, 1, 25_000_000_000, 60 * second).unwrap());
+        assert!(left(&new, 1, 25_000_000_000).unwrap().unwrap() >= 60 * second);
+        assert!(!extend(&old, 0, 25_000_000_000, 60 * second).unwrap());
+        assert_eq!(left(&old, 0, 0).unwrap(), None);
     }
 }

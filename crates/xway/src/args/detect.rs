@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
+use control::detection::DetectOptions;
 use filter::runtime::detect::Threshold;
+use packet::quantity;
 
 use super::attach::ModeArg;
-use super::value::{ValueError, duration, packet_rate, whole_seconds};
+use super::value::{ValueError, duration, whole_seconds};
 
 /// `xway filter detect`.
 #[derive(Debug, Args)]
@@ -50,7 +52,7 @@ pub struct FilterDetectArgs {
     pub max_rules: usize,
 
     /// With --auto: largest share of client packets that a loaded rule may drop
-    #[arg(long, default_value = "5%", value_parser = part, value_name = "PART")]
+    #[arg(long, default_value = "5%", value_parser = share, value_name = "PART")]
     pub max_collateral: f64,
 
     /// Mode in which the program is attached if no filter is active
@@ -58,29 +60,45 @@ pub struct FilterDetectArgs {
     pub mode: Option<ModeArg>,
 }
 
-fn threshold(text: &str) -> Result<Threshold, ValueError> {
-    if text.ends_with('%') {
-        return part(text).map(Threshold::Share);
-    }
-    match packet_rate(text) {
-        Some(pps) if pps >= 1.0 && pps.fract() == 0.0 => Ok(Threshold::Pps(pps as u64)),
-        _ => Err(ValueError::Expected(
-            "a rate such as 50kpps, or a share of all packets such as 20%",
-        )),
+impl FilterDetectArgs {
+    /// What counts as a flood, and which rules may be loaded.
+    pub fn options(&self) -> DetectOptions {
+        DetectOptions {
+            above: self.above,
+            time: self.time,
+            hold: self.hold,
+            allow: self.allow.clone(),
+            samples: self.samples,
+            top: self.top,
+            max_rules: self.max_rules,
+            max_collateral: self.max_collateral,
+            mode: self.mode.map(Into::into),
+            ..DetectOptions::default()
+        }
     }
 }
 
-fn part(text: &str) -> Result<f64, ValueError> {
-    let percent = text.strip_suffix('%').and_then(|text| text.parse::<f64>().ok());
-    match percent {
-        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
-        _ => Err(ValueError::Expected("a share such as 5%")),
-    }
+fn threshold(text: &str) -> Result<Threshold, ValueError> {
+    let expected = "a rate such as 50kpps, or a share of all packets such as 20%";
+    Threshold::parse(text).ok_or(ValueError::Expected(expected))
+}
+
+fn share(text: &str) -> Result<f64, ValueError> {
+    let share = quantity::share(text).filter(|share| *share > 0.0);
+    share.ok_or(ValueError::Expected("a share such as 5%"))
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        detect: FilterDetectArgs,
+    }
 
     #[test]
     fn thresholds() {
@@ -91,5 +109,12 @@ mod tests {
         for text in ["0pps", "0%", "101%", "much", "-5%", "kpps", "0.5pps", ""] {
             assert!(threshold(text).is_err(), "{text}");
         }
+    }
+
+    /// A declaration without options detects as the command does.
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        let line = Line::parse_from(["detect", "eth0"]);
+        assert_eq!(line.detect.options(), DetectOptions::default());
     }
 }

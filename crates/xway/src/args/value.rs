@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use packet::quantity::{self, RateUnit};
+use packet::quantity::{self, Quantity};
 
 /// Why the value of an option is invalid. clap prints the value and the option before it.
 #[derive(Debug, thiserror::Error)]
@@ -88,11 +88,7 @@ pub fn memory(text: &str) -> Result<u64, ValueError> {
 
 /// A rate in packets per second, such as `10kpps`; `10k` means the same.
 pub fn packet_rate(text: &str) -> Option<f64> {
-    match quantity::rate(text) {
-        Some((rate, RateUnit::Packets)) => Some(rate.value()),
-        Some(_) => None,
-        None => quantity::count(text).map(|pps| pps as f64),
-    }
+    quantity::packet_rate(text).map(Quantity::value)
 }
 
 /// A sampling rate such as `1/100`.

@@ -6,6 +6,8 @@
 use anyhow::Result;
 use control::apply::InterfacePlan;
 use control::daemon::{Daemon, DaemonOptions, Event};
+use control::filter::auto_detection::AutoEvent;
+use report::number::human;
 use sys::signal::Stop;
 
 use super::{Context, Exit};
@@ -42,9 +44,43 @@ fn line(event: &Event<'_>) -> (u8, String) {
             let texts: Vec<_> = changes.iter().map(|change| change.text.as_str()).collect();
             (NOTICE, format!("{name}: {}", texts.join(", ")))
         }
+        Event::Detection { interface, event } => {
+            let (priority, text) = detection(event);
+            (priority, format!("{interface}: {text}"))
+        }
     }
 }
 
+fn detection(event: &AutoEvent) -> (u8, String) {
+    match event {
+        AutoEvent::Observing { pps, time } => {
+            let (pps, time) = (rate(*pps), time.as_secs_f64());
+            (INFO, format!("{pps} pass: observing them for {time} s"))
+        }
+        AutoEvent::NoFlood => (INFO, "no flood was found".to_owned()),
+        AutoEvent::Refused { rule, collateral } => {
+            let percent = 100.0 * collateral;
+            let why = format!("up to {percent:.1} % of the dropped packets would be of clients");
+            (WARNING, format!("flood without a rule: {why} ({rule})"))
+        }
+        AutoEvent::Loaded { name, rule, pps } => {
+            (WARNING, format!("flood of {}: loaded {name}: {rule}", rate(*pps)))
+        }
+        AutoEvent::Extended { name, pps } => {
+            (NOTICE, format!("{name} is extended: it drops {}", rate(*pps)))
+        }
+        AutoEvent::Removed { names, packets } => {
+            (NOTICE, format!("{} expired after {packets} packets", names.join(", ")))
+        }
+        AutoEvent::Failed(reason) => (ERROR, format!("detection failed: {reason}")),
+    }
+}
+
+fn rate(pps: f64) -> String {
+    human(pps, "pps")
+}
+
 const ERROR: u8 = 3;
+const WARNING: u8 = 4;
 const NOTICE: u8 = 5;
 const INFO: u8 = 6;

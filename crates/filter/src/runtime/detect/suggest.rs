@@ -8,6 +8,8 @@
 
 use std::time::Duration;
 
+use packet::quantity;
+
 use super::clients::Clients;
 use super::heavy::{Busy, Heavy, heaviest};
 use super::sample::{CONFIDENCE, Rate};
@@ -239,6 +241,22 @@ impl Settings {
 impl Threshold {
     /// The lowest rate of a flood in packets per second, for any share.
     pub const LEAST: f64 = 1000.0;
+
+    /// Parses a packet rate such as `50kpps`, or a share such as `20%`; neither can be zero.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(share) = quantity::share(text) {
+            return (share > 0.0).then_some(Self::Share(share));
+        }
+        quantity::packet_rate(text)?.whole().filter(|pps| *pps > 0).map(Self::Pps)
+    }
+
+    /// The lowest rate, in packets per second, that can be over the threshold.
+    pub fn least_pps(self) -> f64 {
+        match self {
+            Self::Pps(pps) => pps as f64,
+            Self::Share(_) => Self::LEAST,
+        }
+    }
 }
 
 fn values(addresses: &Addresses, of: Address) -> &crate::Values {
