@@ -101,6 +101,8 @@ pub struct StatusMonitor {
     /// `None` as long as nothing runs: then no program has to be read.
     state: Option<State>,
     netns: NetNs,
+    /// Programs of this project that ran at the last reading, which need not be opened again.
+    known: HashMap<(Ifindex, u32), Known>,
     last: Reading,
     /// As long as it is open, the kernel measures the time of runs.
     statistics: Option<OwnedFd>,
@@ -127,6 +129,7 @@ impl StatusMonitor {
             control: control.clone(),
             state: None,
             netns: NetNs::current()?,
+            known: HashMap::new(),
             last: Reading::default(),
             statistics: None,
         };
@@ -177,7 +180,8 @@ impl StatusMonitor {
         if self.state.is_none() && links.iter().any(|one| !one.xdp.is_empty()) {
             self.state = Some(State::read(&self.control)?);
         }
-        let found = links.iter().map(|link| Ok((link, self.attached(link)?)));
+        let mut known = std::mem::take(&mut self.known);
+        let found = links.iter().map(|link| Ok((link, self.attached(link, &mut known)?)));
         let found = found.collect::<Result<Vec<_>>>()?;
         let mut reading = Reading { at: Some(Instant::now()), ..Reading::default() };
         for (link, programs) in &found {
@@ -195,27 +199,48 @@ impl StatusMonitor {
         let is_foreign =
             |(_, programs): &(_, Vec<Attached>)| programs.iter().any(Attached::is_foreign);
         let holders = Holders::now(found.iter().any(is_foreign))?;
-        let interfaces = found.iter().map(|(link, programs)| {
-            let programs = programs.iter();
-            Interface {
-                name: link.name.clone(),
-                ifindex: link.ifindex.0,
-                up: link.up,
-                mtu: link.mtu,
-                programs: programs
-                    .map(|one| self.running(link, one, (&last, elapsed), &holders))
-                    .collect(),
-            }
+        let interfaces: Vec<_> = found
+            .iter()
+            .map(|(link, programs)| {
+                let programs = programs.iter();
+                Interface {
+                    name: link.name.clone(),
+                    ifindex: link.ifindex.0,
+                    up: link.up,
+                    mtu: link.mtu,
+                    programs: programs
+                        .map(|one| self.running(link, one, (&last, elapsed), &holders))
+                        .collect(),
+                }
+            })
+            .collect();
+        let all = found.into_iter().flat_map(|(link, programs)| {
+            programs.into_iter().filter_map(|one| Some(((link.ifindex, one.id), one.known()?)))
         });
-        Ok(Status { interval_s: elapsed.as_secs_f64(), interfaces: interfaces.collect() })
+        self.known = all.collect();
+        Ok(Status { interval_s: elapsed.as_secs_f64(), interfaces })
+    }
+
+    /// Closes the programs that ran at the last reading, so that one which was replaced is freed.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
     }
 
     /// The programs of an interface, without those that were detached meanwhile.
-    fn attached(&self, link: &Link) -> Result<Vec<Attached>> {
+    fn attached(
+        &self,
+        link: &Link,
+        known: &mut HashMap<(Ifindex, u32), Known>,
+    ) -> Result<Vec<Attached>> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
         let slot = state.slot(self.netns.id()?, link.ifindex);
         let mut all = Vec::new();
         for (mode, id) in link.xdp.programs() {
+            if let Some(Known { mut opened, link_id }) = known.remove(&(link.ifindex, id)) {
+                opened.info = opened.program.info()?;
+                all.push(Attached { mode, id, access: Access::Open(opened), link_id });
+                continue;
+            }
             let Some(access) = Access::of(&slot, id)? else { continue };
             let kept = slot.link()?.map_or(Ok(None), |link| link.info())?;
             let link_id = kept.filter(|info| info.prog_id == id).map(|info| info.id);
@@ -287,7 +312,25 @@ struct Attached {
     link_id: Option<u32>,
 }
 
+/// A program of this project that ran at the last reading.
+#[derive(Debug)]
+struct Known {
+    opened: Box<Opened>,
+    link_id: Option<u32>,
+}
+
 impl Attached {
+    /// What the next reading need not open again; `None` for programs of other owners, which may
+    /// be attached in other ways.
+    fn known(self) -> Option<Known> {
+        match self.access {
+            Access::Open(opened) if opened.generation.is_some() && self.link_id.is_some() => {
+                Some(Known { opened, link_id: self.link_id })
+            }
+            _ => None,
+        }
+    }
+
     /// Whether its owner, or its link, can only be found by searching all processes and links.
     fn is_foreign(&self) -> bool {
         let is_ours = matches!(&self.access, Access::Open(opened) if opened.generation.is_some());
@@ -309,6 +352,10 @@ struct Opened {
     info: ProgInfo,
     /// Its place in the state directory; `None` for a program of another owner.
     generation: Option<Generation>,
+    /// `None` for a program that does not count.
+    counters: Option<Counters>,
+    /// Whether it must be confirmed, or was; a program that is loaded otherwise never must.
+    is_confirmable: bool,
 }
 
 impl Access {
@@ -322,14 +369,21 @@ impl Access {
             opened => opened?,
         };
         let info = program.info()?;
-        Ok(Some(Self::Open(Box::new(Opened { program, info, generation }))))
+        let counters = match &generation {
+            Some(ours) => Counters::kept(ours, &program)?,
+            None => Counters::of(&program)?,
+        };
+        let confirmed = generation.as_ref().map_or(Ok(None), Generation::confirmed);
+        let is_confirmable = !matches!(confirmed, Ok(None));
+        let opened = Opened { program, info, generation, counters, is_confirmable };
+        Ok(Some(Self::Open(Box::new(opened))))
     }
 }
 
 impl Opened {
     /// Seconds in which the change must be confirmed.
     fn unconfirmed_s(&self) -> Option<f64> {
-        let generation = self.generation.as_ref()?;
+        let generation = self.generation.as_ref().filter(|_| self.is_confirmable)?;
         let confirmed = generation.confirmed().ok()??;
         let left = generation.time_left().ok()??;
         (confirmed.id() != self.info.id).then_some(left.as_secs_f64())
@@ -337,11 +391,7 @@ impl Opened {
 
     /// `None` for a program that does not count.
     fn counts(&self) -> Result<Option<Counts>> {
-        let counters = match &self.generation {
-            Some(ours) => Counters::kept(ours, &self.program)?,
-            None => Counters::of(&self.program)?,
-        };
-        counters.map(|counters| counters.read()).transpose()
+        self.counters.as_ref().map(Counters::read).transpose()
     }
 }
 

@@ -77,6 +77,7 @@ pub struct Daemon {
     detections: Detections,
     /// What the thread that serves metrics reads.
     shared: Arc<Mutex<Known>>,
+    scraper: Arc<Mutex<Scraper>>,
     /// The interfaces when declarations were last applied.
     interfaces: Vec<Identity>,
     retry: Retry,
@@ -111,8 +112,9 @@ impl Daemon {
         };
         confine::service(caps)?;
         let shared = Arc::default();
-        let mut scraper = Scraper::new(control.clone(), Arc::clone(&shared));
-        let serve = |address| Endpoint::serve(address, move || scraper.page());
+        let scraper = Arc::new(Mutex::new(Scraper::new(control.clone(), Arc::clone(&shared))));
+        let served = Arc::clone(&scraper);
+        let serve = |address| Endpoint::serve(address, move || locked(&served).page());
         let endpoint = options.listen.map(serve).transpose()?;
         Ok(Self {
             control: control.clone(),
@@ -122,6 +124,7 @@ impl Daemon {
             endpoint,
             detections: Detections::default(),
             shared,
+            scraper,
             interfaces: Vec::new(),
             retry: Retry::default(),
             _claim: claim,
@@ -152,6 +155,7 @@ impl Daemon {
                 None => {
                     let is_due = self.retry.at.is_some_and(|at| at <= Instant::now());
                     let may_differ = self.events.take()?;
+                    locked(&self.scraper).forget_idle();
                     if is_due || (may_differ && self.has_other_interfaces()) {
                         self.apply(&mut log);
                     }
@@ -165,7 +169,8 @@ impl Daemon {
 
     /// Waits for a signal, an event, or the time of a retry, a detection's step or a sign of life.
     fn wait(&self, stop: &Stop) -> Result<()> {
-        let times = self.retry.at.into_iter().chain(self.detections.due());
+        let idle = locked(&self.scraper).idle_at();
+        let times = self.retry.at.into_iter().chain(self.detections.due()).chain(idle);
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = times.chain(self.service.interval()).min();
         let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
@@ -220,17 +225,13 @@ impl Daemon {
             is_applied: false,
         };
         let results = present.map(of_interface).chain(plan.errors.iter().map(of_error)).collect();
-        self.shared().applied = results;
+        locked(&self.shared).applied = results;
     }
 
     /// Makes the steps of detections that are due.
     fn detect(&mut self, log: &mut impl FnMut(&Event<'_>)) {
         self.detections.step(|interface, event| log(&Event::Detection { interface, event }));
-        self.shared().detections = self.detections.counts();
-    }
-
-    fn shared(&self) -> MutexGuard<'_, Known> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.shared).detections = self.detections.counts();
     }
 }
 
@@ -240,6 +241,11 @@ impl Retry {
         let pause = (self.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
         Self { pause, at: Some(Instant::now() + pause) }
     }
+}
+
+/// The value, also after a panic of the other thread: each request reads everything again.
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn interfaces() -> Result<Vec<Identity>> {

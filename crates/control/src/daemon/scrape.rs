@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Control;
 use crate::error::Result;
@@ -28,16 +28,19 @@ pub(super) struct Scraper {
     shared: Arc<Mutex<Known>>,
     status: Option<StatusMonitor>,
     filters: BTreeMap<String, FilterMonitor>,
+    /// The last request; `None` if nothing is open.
+    last: Option<Instant>,
 }
 
 impl Scraper {
     pub fn new(control: Control, shared: Arc<Mutex<Known>>) -> Self {
-        Self { control, shared, status: None, filters: BTreeMap::new() }
+        Self { control, shared, status: None, filters: BTreeMap::new(), last: None }
     }
 
     /// The page. What cannot be read is left out, and `up` is 0 then.
     pub fn page(&mut self) -> String {
         let begin = Instant::now();
+        self.last = Some(begin);
         let status = self.status();
         let filters = status.as_ref().map(|status| self.filters(status)).unwrap_or_default();
         let known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -50,6 +53,21 @@ impl Scraper {
             detections: &known.detections,
             seconds: begin.elapsed().as_secs_f64(),
         })
+    }
+
+    /// When to close what is open for the next page, unless it is requested before.
+    pub fn idle_at(&self) -> Option<Instant> {
+        self.last.map(|last| last + IDLE)
+    }
+
+    /// Closes what is open if no page was requested for some time, so that programs which were
+    /// replaced are freed.
+    pub fn forget_idle(&mut self) {
+        if self.idle_at().is_some_and(|at| at <= Instant::now()) {
+            self.filters.clear();
+            self.status.iter_mut().for_each(StatusMonitor::forget);
+            self.last = None;
+        }
     }
 
     fn status(&mut self) -> Result<Status> {
@@ -81,3 +99,7 @@ impl Scraper {
         reports
     }
 }
+
+/// Time without a request after which programs and maps are closed: over two long intervals of
+/// Prometheus.
+const IDLE: Duration = Duration::from_secs(150);

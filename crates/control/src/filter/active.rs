@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use filter::maps::{self, BANS, CARRIED};
 use filter::runtime::{actions, parts};
-use filter::{Action, Carried, File, Rule, Ruleset, abi};
+use filter::{Carried, File, Rule, Ruleset, abi};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, Spec};
@@ -16,7 +16,6 @@ use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
 use super::globals::{self, Globals};
-use super::report::{Bans, Reading};
 use super::ruleset;
 use crate::Control;
 use crate::counters::{self, Counters, labels_map, text, text_map};
@@ -143,7 +142,8 @@ impl ActiveFilter {
 
     fn without_expired(&self, is_left_out: impl Fn(&Rule) -> bool) -> Result<File> {
         let mut file = self.file()?;
-        let mut left = self.left(&file.ruleset)?.into_iter();
+        let left = actions::times_left(&self.map(maps::RULES)?, &file.ruleset, monotonic_ns())?;
+        let mut left = left.into_iter();
         let is_over = |left: Option<Duration>| left == Some(Duration::ZERO);
         file.ruleset.rules.retain(|rule| {
             let is_expired = is_over(left.next().flatten());
@@ -167,18 +167,6 @@ impl ActiveFilter {
         }
     }
 
-    /// Remaining time of each rule; `None` for rules without a time.
-    pub fn left(&self, rules: &Ruleset) -> Result<Vec<Option<Duration>>> {
-        let (map, now) = (self.map(maps::RULES)?, monotonic_ns());
-        let timed = |rule: &Rule| matches!(rule.action, Action::DropFor(_));
-        let all = rules.rules.iter().zip(0_u32..);
-        all.map(|(rule, number)| match timed(rule) {
-            true => Ok(actions::left(&map, number, now)?),
-            false => Ok(None),
-        })
-        .collect()
-    }
-
     /// The loaded rules.
     pub fn rules(&self) -> Result<Ruleset> {
         Ok(self.file()?.ruleset)
@@ -190,22 +178,10 @@ impl ActiveFilter {
         Ok(Counters::Reasons { map: self.map(stats::MAP)?, labels: self.labels()? })
     }
 
-    /// Reads all counters.
-    pub fn read(&self) -> Result<Reading> {
-        let counts = self.counters()?.read()?;
-        let events = actions::events(&self.map(maps::EVENTS)?)?;
-        Ok(Reading { rules: self.slot.rule_counts(&self.generation)?, counts, events })
-    }
-
-    /// Number of banned sources, and the most that can be banned.
-    pub fn bans(&self) -> Result<Bans> {
-        let (map, now) = (self.map(BANS)?, monotonic_ns());
-        let is_active = |value: &[u8]| {
-            let ban = <[u8; abi::Ban::SIZE]>::try_from(value);
-            ban.is_ok_and(|ban| abi::Ban::from_bytes(&ban).until > now)
-        };
-        let number = map.entries()?.iter().filter(|(_, value)| is_active(value)).count();
-        Ok(Bans { number, most: map.max_entries() })
+    /// Counts of each rule since it was first loaded; the last is for rules that are no longer
+    /// loaded.
+    pub fn rule_counts(&self) -> Result<Vec<abi::Count>> {
+        self.slot.rule_counts(&self.generation)
     }
 
     /// Whether the program looks up bans; if not, its map of bans has one entry.

@@ -242,7 +242,7 @@ impl AutoDetection {
         if watched.rules.is_empty() {
             return Ok(expired);
         }
-        let (map, counts) = (watched.active.map(RULES)?, watched.active.read()?.rules);
+        let (map, counts) = (watched.active.map(RULES)?, watched.active.rule_counts()?);
         let AutoOptions { detect: DetectOptions { hold, above, .. }, max_hold } = self.options;
         for rule in &mut watched.rules {
             let left = actions::left(&map, rule.number, monotonic_ns())?.unwrap_or_default();
@@ -295,7 +295,7 @@ impl AutoDetection {
             let own = TemporaryRules::find(active, &self.interface, PREFIX)?;
             let counts = match own.names() {
                 [] => Vec::new(),
-                _ => active.read()?.rules,
+                _ => active.rule_counts()?,
             };
             let rules = active.rules()?.rules.into_iter().zip(0_u32..);
             let own = rules.filter(|(rule, _)| own.names().contains(&rule.name));

@@ -19,6 +19,7 @@ mod handover;
 pub mod limits;
 mod listeners;
 mod load;
+mod maps;
 pub mod memory;
 pub mod monitor;
 pub mod observation;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use filter::maps::{LIMITS, LINES, RULES};
 use filter::{Action, Rule};
 use kernel::Program;
 
 use super::active::ActiveFilter;
 use super::limits::{self, Limit, LimitingRule};
+use super::maps::FilterMaps;
 use super::report::{FilterReport, LoadedRules, Reading};
 use crate::Control;
 use crate::error::Result;
@@ -18,6 +18,7 @@ pub struct FilterMonitor {
     control: Control,
     interface: String,
     active: ActiveFilter,
+    maps: FilterMaps,
     loaded: LoadedRules,
     last: (Instant, Reading),
 }
@@ -28,11 +29,14 @@ impl FilterMonitor {
     /// # Errors
     /// No filter runs on the interface, or it may not be read.
     pub fn new(control: &Control, interface: &str) -> Result<Self> {
-        let ask = |active: &ActiveFilter| Ok((loaded(active)?, Instant::now(), active.read()?));
-        let (active, (loaded, then, counts)) =
+        let ask = |active: &ActiveFilter| {
+            let (loaded, maps) = loaded(active)?;
+            Ok((loaded, Instant::now(), maps.read(active)?, maps))
+        };
+        let (active, (loaded, then, counts, maps)) =
             ActiveFilter::read_consistent(control, interface, ask)?;
         let (control, interface) = (control.clone(), interface.to_owned());
-        Ok(Self { control, interface, active, loaded, last: (then, counts) })
+        Ok(Self { control, interface, active, maps, loaded, last: (then, counts) })
     }
 
     /// A report with rates since the previous reading. Where other rules were loaded meanwhile,
@@ -49,39 +53,46 @@ impl FilterMonitor {
 
     fn read_as(&mut self, running: Option<u32>) -> Result<FilterReport> {
         let known = self.active.program.id();
-        let old = &self.loaded.rules;
-        let ask = |active: &ActiveFilter| {
-            let loaded = (active.program.id() != known).then(|| loaded(active)).transpose()?;
-            let left = active.left(loaded.as_ref().map_or(old, |loaded| &loaded.rules))?;
-            Ok((loaded, left, Instant::now(), active.read()?))
-        };
         // Pins that were removed meanwhile belong to a filter that was replaced.
-        let unchanged = (running == Some(known)).then(|| ask(&self.active).ok()).flatten();
-        let (loaded, left, now, counts) = match unchanged {
-            Some(read) => read,
-            None => {
-                let (active, read) =
-                    ActiveFilter::read_consistent(&self.control, &self.interface, ask)?;
-                self.active = active;
-                read
-            }
+        let unchanged =
+            (running == Some(known)).then(|| self.maps.read(&self.active).ok()).flatten();
+        let (now, counts) = match unchanged {
+            Some(counts) => (Instant::now(), counts),
+            None => self.find()?,
         };
-        if let Some(loaded) = loaded {
-            let is_same = loaded.rules == self.loaded.rules;
-            self.loaded = loaded;
-            if !is_same {
-                self.last = (now, counts.clone());
-            }
-        }
-        self.loaded.left = left;
+        self.loaded.left = self.maps.left(&self.loaded.rules)?;
         let (then, before) = std::mem::replace(&mut self.last, (now, counts));
         let elapsed: Duration = self.last.0 - then;
         let head = (self.interface.as_str(), self.active.mode.name(), self.active.program.id());
         let between = (&before, &self.last.1);
         let mut shown = FilterReport::new(head, &self.loaded, between, elapsed.as_secs_f64());
         shown.limits = self.limits(&shown)?;
-        shown.bans = self.active.bans()?;
+        shown.bans = self.maps.bans()?;
         Ok(shown)
+    }
+
+    /// Finds the filter that runs now, and reads its counters.
+    fn find(&mut self) -> Result<(Instant, Reading)> {
+        let known = self.active.program.id();
+        let ask = |active: &ActiveFilter| {
+            if active.program.id() == known {
+                return Ok((None, Instant::now(), self.maps.read(active)?));
+            }
+            let (loaded, maps) = loaded(active)?;
+            let (now, counts) = (Instant::now(), maps.read(active)?);
+            Ok((Some((loaded, maps)), now, counts))
+        };
+        let (active, (other, now, counts)) =
+            ActiveFilter::read_consistent(&self.control, &self.interface, ask)?;
+        self.active = active;
+        if let Some((loaded, maps)) = other {
+            let is_same = loaded.rules == self.loaded.rules;
+            (self.loaded, self.maps) = (loaded, maps);
+            if !is_same {
+                self.last = (now, counts.clone());
+            }
+        }
+        Ok((now, counts))
     }
 
     /// The state of each rule with a limit.
@@ -96,11 +107,7 @@ impl FilterMonitor {
             over_pps: report.taken_pps,
         });
         let limiting: Vec<_> = limiting.collect();
-        if limiting.is_empty() {
-            return Ok(Vec::new());
-        }
-        let [rules, limits, lines] = [RULES, LIMITS, LINES].map(|name| self.active.map(name));
-        limits::read(&limits::Maps { rules: rules?, limits: limits?, lines: lines? }, &limiting)
+        self.maps.limits.as_ref().map_or(Ok(Vec::new()), |maps| limits::read(maps, &limiting))
     }
 
     /// The filter that ran at the last reading.
@@ -114,9 +121,10 @@ impl FilterMonitor {
     }
 }
 
-fn loaded(active: &ActiveFilter) -> Result<LoadedRules> {
+fn loaded(active: &ActiveFilter) -> Result<(LoadedRules, FilterMaps)> {
     let file = active.file()?;
     let texts = file.ruleset.rules.iter().map(Rule::body).collect();
-    let left = active.left(&file.ruleset)?;
-    Ok(LoadedRules { rules: file.ruleset, sets: file.scope.sets, texts, left })
+    let maps = FilterMaps::open(active, &file.ruleset)?;
+    let left = maps.left(&file.ruleset)?;
+    Ok((LoadedRules { rules: file.ruleset, sets: file.scope.sets, texts, left }, maps))
 }

@@ -99,7 +99,7 @@ impl TemporaryRules {
     }
 
     fn matched(&self, active: &ActiveFilter) -> Result<u64> {
-        let counts = active.read()?.rules;
+        let counts = active.rule_counts()?;
         let all = ruleset::identities(&active.rules()?).into_iter().zip(&counts);
         let own = all.filter(|(identity, _)| self.contains(identity));
         Ok(own.map(|(_, count)| count.packets).sum())

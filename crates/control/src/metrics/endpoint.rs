@@ -8,7 +8,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ pub struct Endpoint {
     address: SocketAddr,
     /// The published page.
     page: Arc<Mutex<String>>,
-    over: Arc<AtomicBool>,
+    /// Closing it ends the server.
+    end: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -66,14 +67,13 @@ impl Endpoint {
         };
         let (listener, address) = listening()
             .with_context(|| format!("cannot listen on {address}: choose another port"))?;
-        let over = Arc::new(AtomicBool::new(false));
-        let server = Server { listener, source, clients: Vec::new() };
-        let end = Arc::clone(&over);
+        let (end, ended) = UnixStream::pair().context("cannot create a pair of sockets")?;
+        let server = Server { listener, ended, source, clients: Vec::new() };
         let thread = thread::Builder::new()
             .name("metrics".into())
-            .spawn(move || server.run(&end))
+            .spawn(move || server.run())
             .context("cannot start the thread of the metrics endpoint")?;
-        Ok(Self { address, page, over, thread: Some(thread) })
+        Ok(Self { address, page, end: Some(end), thread: Some(thread) })
     }
 
     /// The address on which it listens.
@@ -89,7 +89,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
+        self.end = None;
         if let Some(thread) = self.thread.take() {
             // A destructor cannot report; a panic was printed on standard error.
             let _ = thread.join();
@@ -99,28 +99,35 @@ impl Drop for Endpoint {
 
 struct Server {
     listener: TcpListener,
+    /// Readable at the end.
+    ended: UnixStream,
     source: Source,
     /// Open connections, the oldest first.
     clients: Vec<Client>,
 }
 
 impl Server {
-    fn run(mut self, over: &AtomicBool) {
-        while !over.load(Ordering::Acquire) {
+    fn run(mut self) {
+        loop {
             let ready = self.wait();
-            let now = Instant::now();
-            self.serve(&ready[1..], now);
             if ready[0] {
+                return;
+            }
+            let now = Instant::now();
+            self.serve(&ready[2..], now);
+            if ready[1] {
                 self.accept(now);
             }
         }
     }
 
-    /// Which descriptors are ready: the listener first, then each connection.
+    /// Which descriptors are ready: the end first, then the listener, then each connection.
     fn wait(&self) -> Vec<bool> {
-        let listener = std::iter::once(Watch::readable(self.listener.as_fd()));
-        let mut watches: Vec<_> = listener.chain(self.clients.iter().map(Client::watch)).collect();
-        let woken = sys::poll::wait(&mut watches, Some(POLL_INTERVAL));
+        let own = [self.ended.as_fd(), self.listener.as_fd()].map(Watch::readable);
+        let mut watches: Vec<_> =
+            own.into_iter().chain(self.clients.iter().map(Client::watch)).collect();
+        let timeout = (!self.clients.is_empty()).then_some(POLL_INTERVAL);
+        let woken = sys::poll::wait(&mut watches, timeout);
         let is_ready = matches!(woken, Ok(Woken::Ready(_)));
         watches.iter().map(|watch| is_ready && watch.is_ready()).collect()
     }
@@ -146,7 +153,7 @@ impl Server {
 
 /// Connections that are served at the same time.
 const CLIENTS_MAX: usize = 16;
-/// Longest time until a connection over its deadline, or the end, is noticed.
+/// Longest time until a connection over its deadline is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use spec::{Expect, Map};
 
 use super::limits;
 use crate::compile::actions::{CompiledActions, TIME_SHIFT, over_at};
-use crate::{abi, maps};
+use crate::{Action, Rule, Ruleset, abi, maps};
 
 impl CompiledActions {
     /// Fills the maps of a new program.
@@ -73,6 +73,21 @@ pub fn left<M: Map>(rules: &M, number: u32, now_ns: u64) -> Result<Option<Durati
     Ok(end_ns.map(|end| Duration::from_nanos(end.saturating_sub(now_ns))))
 }
 
+/// Remaining time of each rule, as [`left`].
+pub fn times_left<M: Map>(
+    map: &M,
+    rules: &Ruleset,
+    now_ns: u64,
+) -> Result<Vec<Option<Duration>>, M::Error> {
+    let is_timed = |rule: &Rule| matches!(rule.action, Action::DropFor(_));
+    let all = rules.rules.iter().zip(0_u32..);
+    all.map(|(rule, number)| match is_timed(rule) {
+        true => left(map, number, now_ns),
+        false => Ok(None),
+    })
+    .collect()
+}
+
 /// Changes the end of a rule with a duration, to this time from now. Packets see the old or the new
 /// end. Returns whether the rule has a duration.
 pub fn extend<M: Map>(
@@ -119,7 +134,6 @@ mod tests {
 
     use super::*;
     use crate::compile::actions::Sizes;
-    use crate::{Action, Rule, Ruleset};
 
     fn ruleset(actions: &[Action]) -> Ruleset {
         let rule = |(number, action): (usize, &Action)| Rule {
