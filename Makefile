@@ -111,6 +111,8 @@ install:
 	    sed 's|@PREFIX@|$(PREFIX)|g; s|@SYSCONFDIR@|$(SYSCONFDIR)|g' dist/systemd/$$unit.in \
 	        > $(ROOT)/lib/systemd/system/$$unit || exit 1; \
 	done
+	install -D -m 644 dist/systemd/sysusers.conf $(ROOT)/lib/sysusers.d/xway.conf
+	install -D -m 644 dist/systemd/tmpfiles.conf $(ROOT)/lib/tmpfiles.d/xway.conf
 	install -D -m 644 dist/examples/eth1.toml $(ROOT)/share/doc/xway/examples/eth1.toml
 	install -D -m 644 dist/examples/rules.toml $(ROOT)/share/doc/xway/examples/rules/eth1.toml
 	install -D -m 644 dist/grafana/xway.json $(ROOT)/share/doc/xway/grafana/xway.json
@@ -120,7 +122,8 @@ install:
 uninstall:
 	rm -f $(ROOT)/bin/xway $(ROOT)/share/man/man1/xway.1 $(ROOT)/share/man/man1/xway-*.1 \
 	    $(ROOT)/share/man/man5/xway-*.5 $(ROOT)/$(BASH_DIR)/xway $(ROOT)/$(FISH_DIR)/xway.fish \
-	    $(ROOT)/$(ZSH_DIR)/_xway $(addprefix $(ROOT)/lib/systemd/system/,$(UNITS))
+	    $(ROOT)/$(ZSH_DIR)/_xway $(addprefix $(ROOT)/lib/systemd/system/,$(UNITS)) \
+	    $(ROOT)/lib/sysusers.d/xway.conf $(ROOT)/lib/tmpfiles.d/xway.conf
 	rm -rf $(ROOT)/share/doc/xway
 	-rmdir $(DESTDIR)$(SYSCONFDIR)/xway/rules $(DESTDIR)$(SYSCONFDIR)/xway 2> /dev/null
 

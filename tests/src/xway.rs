@@ -89,6 +89,25 @@ impl Xway {
         Answer::of(command.output().unwrap())
     }
 
+    /// Runs a command to its end, as another user without capabilities, in this group alone.
+    pub fn run_with_group(
+        &self,
+        host: &Host,
+        user: u32,
+        group: Option<u32>,
+        arguments: &[&str],
+    ) -> Answer {
+        let mut command = host.command("setpriv").unwrap();
+        command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+        match group {
+            Some(group) => command.arg(format!("--groups={group}")),
+            None => command.arg("--clear-groups"),
+        };
+        command.args(["--inh-caps=-all", "--bounding-set=-all"]);
+        command.arg(program()).arg("--state").arg(&self.state).args(arguments);
+        Answer::of(command.output().unwrap())
+    }
+
     /// Runs a command without any capability, though as root.
     pub fn run_powerless(&self, arguments: &[&str]) -> Answer {
         let mut command = Command::new("setpriv");

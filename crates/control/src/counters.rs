@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 
 use functions::stats::{self, Count, Stats};
 use kernel::{Map, Program};
-use spec::{Map as _, MapDef, MapKind, Spec, Verdict, compose};
+use spec::{Map as _, MapDef, Spec, Verdict, compose};
 use sys::errno::ENOENT;
 
-use crate::error::{Malformed, Result};
+use crate::error::Result;
+use crate::map_names::LABELS;
 use crate::state::Generation;
+use crate::text_map::{text, text_map};
 
 /// The counters of a program.
 #[derive(Debug)]
@@ -57,9 +59,9 @@ impl Counters {
     }
 
     /// Opens the counters of a program in the state directory by their pins; `None` if it has none.
-    pub fn kept(generation: &Generation, program: &Program) -> Result<Option<Self>> {
+    pub fn kept(generation: &Generation) -> Result<Option<Self>> {
         if let Some(map) = generation.map_if_kept(stats::MAP)? {
-            let labels = labels(generation, program)?;
+            let labels = labels(generation)?;
             return Ok(Some(Self::Reasons { map, labels }));
         }
         let verdicts = generation.map_if_kept(compose::VERDICTS_MAP)?;
@@ -77,13 +79,14 @@ impl Counters {
 
 /// Names of a program's reasons, by number. They are kept in a map, because opening the program's
 /// BTF needs `CAP_SYS_ADMIN`; earlier versions kept them for filters only, or not at all.
-pub fn labels(generation: &Generation, program: &Program) -> Result<Vec<String>> {
+pub fn labels(generation: &Generation) -> Result<Vec<String>> {
     for name in [LABELS, FILTER_LABELS] {
         let Some(map) = generation.map_if_kept(name)? else { continue };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
         let text = text(bytes, "the stored names of reasons")?;
         return Ok(text.lines().map(str::to_owned).collect());
     }
+    let Some(program) = generation.program()? else { return Ok(Vec::new()) };
     let btf = program.btf()?;
     Ok(btf.as_ref().and_then(stats::labels).unwrap_or_default())
 }
@@ -101,26 +104,6 @@ pub fn missing_labels(spec: &Spec) -> Option<MapDef> {
     is_missing.then(|| labels_map(&labels))
 }
 
-/// The text that a map made by [`text_map`] holds; `what` names it in the error.
-pub(crate) fn text(bytes: Vec<u8>, what: &'static str) -> Result<String, Malformed> {
-    String::from_utf8(bytes).map_err(|source| Malformed::Text { what, source })
-}
-
-/// A constant map that holds a text.
-pub fn text_map(name: &str, text: &str) -> MapDef {
-    MapDef {
-        name: name.to_owned(),
-        kind: MapKind::ARRAY,
-        key_size: 4,
-        value_size: text.len() as u32,
-        max_entries: 1,
-        contents: Some(text.as_bytes().to_vec()),
-        frozen: true,
-        ..MapDef::default()
-    }
-}
-
-const LABELS: &str = "xway_labels";
 /// Name of the map of labels in earlier versions.
 const FILTER_LABELS: &str = "filter_labels";
 

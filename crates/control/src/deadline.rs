@@ -17,7 +17,7 @@ use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict, compos
 use sys::thread::monotonic_ns;
 
 use crate::error::{ConfirmationError, Result};
-use crate::state::DEADLINE;
+use crate::map_names::DEADLINE;
 
 /// The object with a program that runs the previous one after the deadline. `runs` states whether
 /// there is a previous one.

@@ -74,6 +74,7 @@ pub mod forward;
 pub mod host;
 pub mod inventory;
 pub mod lockout;
+mod map_names;
 pub mod maps;
 pub mod memory;
 pub mod metrics;
@@ -87,6 +88,7 @@ pub mod status;
 mod tags;
 mod target;
 pub mod text;
+mod text_map;
 
 use std::path::{Path, PathBuf};
 

@@ -8,10 +8,18 @@ use std::path::Path;
 use kernel::{Map, PerCpu, Program};
 use serde::Serialize;
 use spec::{Expect, Map as _, MapKind};
-use sys::errno::{E2BIG, EEXIST, EINVAL, ENOENT, ENOSPC, EPERM};
+use sys::errno::{E2BIG, EACCES, EEXIST, EINVAL, ENOENT, ENOSPC, EPERM};
 
 use crate::error::{Context as _, MapError, Result};
 use crate::inventory::{MapRef, Tree, Types, descriptor, map_ref};
+
+/// Opens a pinned map for reading and, if that is permitted, for changes.
+pub fn open_pin(path: &Path) -> kernel::Result<Map> {
+    match Map::from_pin(path) {
+        Err(error) if error.errno() == Some(EACCES) => Map::from_pin_read_only(path),
+        opened => opened,
+    }
+}
 
 /// The outcome of an update or a deletion.
 #[derive(Debug, Serialize)]

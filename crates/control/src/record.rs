@@ -7,16 +7,17 @@
 use std::path::{Path, PathBuf};
 
 use functions::forward;
-use kernel::{Map, MapCreate, Mode};
+use kernel::Mode;
 use serde::{Deserialize, Serialize};
-use spec::{Expect, Map as _, MapDef, MapKind, Spec};
+use spec::{Map as _, MapDef, Spec};
 
-use crate::counters::text_map;
 use crate::declaration::table::{ForwardTable, ProgramTable, table_of};
 use crate::error::Result;
+use crate::map_names::RECORD;
 use crate::object::Source;
 use crate::state::Generation;
 use crate::target::Placement;
+use crate::text_map::{create_text_map, text_map};
 
 /// How a program was attached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -100,7 +101,7 @@ impl Record {
 
     /// Reads the record of a generation; `None` for one that an earlier version attached.
     pub fn read(generation: &Generation) -> Result<Option<Self>> {
-        let Some(map) = generation.map_if_kept(MAP)? else { return Ok(None) };
+        let Some(map) = generation.map_if_kept(RECORD)? else { return Ok(None) };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
         Ok(std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str(text).ok()))
     }
@@ -114,23 +115,13 @@ impl Record {
 
     /// The map of the record.
     pub fn map(&self) -> MapDef {
-        text_map(MAP, &self.text())
+        text_map(RECORD, &self.text())
     }
 
     /// Replaces the record of a generation whose program continues to run.
     pub fn replace(&self, generation: &Generation) -> Result<()> {
-        let text = self.text();
-        let create = MapCreate {
-            kind: MapKind::ARRAY.0,
-            key_size: 4,
-            value_size: u32::try_from(text.len()).unwrap_or(u32::MAX),
-            max_entries: 1,
-            name: MAP,
-            ..MapCreate::default()
-        };
-        let map = Map::create(&create)?;
-        map.update(&[0; 4], text.as_bytes(), Expect::Any)?;
-        generation.replace_map(MAP, &map)
+        let map = create_text_map(RECORD, &self.text())?;
+        generation.replace_map(RECORD, &map)
     }
 
     /// The line break keeps the map from being empty, which the kernel refuses.
@@ -138,6 +129,3 @@ impl Record {
         toml::to_string(self).unwrap_or_default() + "\n"
     }
 }
-
-/// Name of the map.
-const MAP: &str = "xway_record";

@@ -9,10 +9,10 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use kernel::list::{self, Owners};
-use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
+use kernel::{LinkInfo, LinkTarget, Mode, Program};
 use serde::Serialize;
 use sys::cap::Cap;
-use sys::errno::{ENOENT, EPERM};
+use sys::errno::{EACCES, ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 
@@ -20,7 +20,7 @@ use crate::Control;
 use crate::counters::{Counters, Counts};
 use crate::error::{Context as _, Error, Result};
 use crate::rates::Rates;
-use crate::state::{Generation, Slot, State};
+use crate::state::{Generation, Identity, ProgramIdentity, Slot, State};
 use crate::target::no_interface;
 
 /// Interfaces with their programs and packet rates.
@@ -187,7 +187,7 @@ impl StatusMonitor {
         for (link, programs) in &found {
             for one in programs {
                 let Access::Open(opened) = &one.access else { continue };
-                reading.runs.insert(one.id, (opened.info.run_count, opened.info.run_time_ns));
+                reading.runs.insert(one.id, opened.runs);
                 if let Some(counts) = opened.counts()? {
                     reading.counts.insert((link.ifindex, one.mode, one.id), counts);
                 }
@@ -237,12 +237,17 @@ impl StatusMonitor {
         let mut all = Vec::new();
         for (mode, id) in link.xdp.programs() {
             if let Some(Known { mut opened, link_id }) = known.remove(&(link.ifindex, id)) {
-                opened.info = opened.program.info()?;
+                opened.read_runs()?;
                 all.push(Attached { mode, id, access: Access::Open(opened), link_id });
                 continue;
             }
             let Some(access) = Access::of(&slot, id)? else { continue };
-            let kept = slot.link()?.map_or(Ok(None), |link| link.info())?;
+            let link = match slot.link() {
+                // A process that may only read the state cannot open links.
+                Err(_) if access.is_read_only() => None,
+                link => link?,
+            };
+            let kept = link.map_or(Ok(None), |link| link.info())?;
             let link_id = kept.filter(|info| info.prog_id == id).map(|info| info.id);
             all.push(Attached { mode, id, access, link_id });
         }
@@ -268,8 +273,8 @@ impl StatusMonitor {
         Running {
             id: one.id,
             permitted: opened.is_some(),
-            name: opened.map(|opened| opened.info.name.clone()),
-            tag: opened.map(|opened| kernel::tag_text(&opened.info.tag)),
+            name: opened.map(|opened| opened.identity.name.clone()),
+            tag: opened.map(|opened| opened.identity.tag.clone()),
             mode: one.mode.name(),
             owner: opened.map(|opened| match &opened.generation {
                 Some(ours) => format!("xway {}", ours.name()),
@@ -334,7 +339,7 @@ impl Attached {
     /// Whether its owner, or its link, can only be found by searching all processes and links.
     fn is_foreign(&self) -> bool {
         let is_ours = matches!(&self.access, Access::Open(opened) if opened.generation.is_some());
-        !is_ours || self.link_id.is_none()
+        !is_ours || (self.link_id.is_none() && !self.access.is_read_only())
     }
 }
 
@@ -348,8 +353,11 @@ enum Access {
 
 #[derive(Debug)]
 struct Opened {
-    program: Program,
-    info: ProgInfo,
+    /// `None` for a process that may only read the state.
+    program: Option<Program>,
+    identity: ProgramIdentity,
+    /// Number of runs, and their time in nanoseconds.
+    runs: (u64, u64),
     /// Its place in the state directory; `None` for a program of another owner.
     generation: Option<Generation>,
     /// `None` for a program that does not count.
@@ -362,31 +370,57 @@ impl Access {
     /// Opens a program by its pin, else by its id; `None` where it is gone.
     fn of(slot: &Slot, id: u32) -> Result<Option<Self>> {
         let generation = slot.generation_of(id)?;
-        let pinned = generation.as_ref().map_or(Ok(None), Generation::program)?;
-        let program = match pinned.map_or_else(|| Program::from_id(id), Ok) {
+        let program = match slot.open(id) {
+            Ok(program) => Some(program),
             Err(error) if error.errno() == Some(ENOENT) => return Ok(None),
             Err(error) if error.errno() == Some(EPERM) => return Ok(Some(Self::NotPermitted)),
-            opened => opened?,
+            Err(error) if error.errno() == Some(EACCES) => None,
+            Err(error) => return Err(error),
         };
-        let info = program.info()?;
-        let counters = match &generation {
-            Some(ours) => Counters::kept(ours, &program)?,
-            None => Counters::of(&program)?,
+        let identity = match (&generation, &program) {
+            (Some(generation), None) => {
+                generation.identity()?.and_then(|one| one.find(id).cloned())
+            }
+            (_, Some(program)) => Some(Identity::of(program, None)?.program),
+            (None, None) => None,
         };
-        let confirmed = generation.as_ref().map_or(Ok(None), Generation::confirmed);
-        let is_confirmable = !matches!(confirmed, Ok(None));
-        let opened = Opened { program, info, generation, counters, is_confirmable };
+        let Some(identity) = identity else { return Ok(Some(Self::NotPermitted)) };
+        let counters = match (&generation, &program) {
+            (Some(ours), _) => Counters::kept(ours)?,
+            (None, Some(program)) => Counters::of(program)?,
+            (None, None) => None,
+        };
+        let is_confirmable = generation.as_ref().is_some_and(Generation::is_unconfirmed);
+        let mut opened =
+            Opened { program, identity, runs: (0, 0), generation, counters, is_confirmable };
+        opened.read_runs()?;
         Ok(Some(Self::Open(Box::new(opened))))
+    }
+
+    /// Whether this process may only read the state.
+    fn is_read_only(&self) -> bool {
+        matches!(self, Self::Open(opened) if opened.program.is_none())
     }
 }
 
 impl Opened {
+    fn read_runs(&mut self) -> Result<()> {
+        if let Some(program) = &self.program {
+            let info = program.info()?;
+            self.runs = (info.run_count, info.run_time_ns);
+        }
+        Ok(())
+    }
+
     /// Seconds in which the change must be confirmed.
     fn unconfirmed_s(&self) -> Option<f64> {
         let generation = self.generation.as_ref().filter(|_| self.is_confirmable)?;
-        let confirmed = generation.confirmed().ok()??;
         let left = generation.time_left().ok()??;
-        (confirmed.id() != self.info.id).then_some(left.as_secs_f64())
+        let confirmed = match generation.identity().ok()? {
+            Some(identity) => identity.confirmed?.id,
+            None => generation.confirmed().ok()??.id(),
+        };
+        (confirmed != self.identity.id).then_some(left.as_secs_f64())
     }
 
     /// `None` for a program that does not count.

@@ -4,11 +4,11 @@
 //! half done unnoticed, because the caller must stop. Everything is looked up before a fork.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
+use std::{fs, io};
 
 use crate::{Error, Result};
 
@@ -75,6 +75,26 @@ impl Identity {
     }
 }
 
+/// The number of a user of `/etc/passwd`. Other databases, which may need the network, are not
+/// queried.
+pub fn user(name: &str) -> Option<u32> {
+    number_of(name, &fs::read_to_string("/etc/passwd").ok()?)
+}
+
+/// The number of a group of `/etc/group`, as [`user`].
+pub fn group(name: &str) -> Option<u32> {
+    number_of(name, &fs::read_to_string("/etc/group").ok()?)
+}
+
+/// In both files, the third field of a line is the number of the first.
+fn number_of(name: &str, database: &str) -> Option<u32> {
+    let mut lines = database.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    lines.find_map(|fields| match fields[..] {
+        [one, _, number, ..] if one == name => number.parse().ok(),
+        _ => None,
+    })
+}
+
 fn become_user(uid: u32, gid: u32, groups: &[libc::gid_t]) -> io::Result<()> {
     // SAFETY: `groups` is only read, and has the stated length.
     check(unsafe { libc::setgroups(groups.len(), groups.as_ptr()) })?;
@@ -130,6 +150,14 @@ const GROUPS_MAX: usize = 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_and_groups_have_numbers() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\n\nxdp:x:990:991::/:/bin/false\n";
+        assert_eq!([number_of("xdp", passwd), number_of("none", passwd)], [Some(990), None]);
+        assert_eq!(number_of("xway", "root:x:0:\nxway:x:995:ann,bob\n"), Some(995));
+        assert_eq!((user("root"), group("root")), (Some(0), Some(0)));
+    }
 
     #[test]
     fn the_database_is_read() {

@@ -15,11 +15,21 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{self, FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags};
 
-use crate::dir::{Ancestors, Dir};
+use crate::dir::{Ancestors, Dir, SHARED_DIR, effective_user};
 use crate::{Error, Result};
 
-/// Makes sure that a bpf file system is mounted at `path` (absolute), mode 0700, and returns the
-/// path under which this process, and only it, surely reaches it.
+/// Who may use a bpf file system, and the directory that holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owners {
+    /// The user who may change it; `None`: this user.
+    pub user: Option<u32>,
+    /// The group that may read it; `None`: no group.
+    pub readers: Option<u32>,
+}
+
+/// Makes sure that a bpf file system is mounted at `path` (absolute), and returns the path under
+/// which this process, and only it, surely reaches it. Its mode is 0700, or that of the directory
+/// around it if a group may read it.
 ///
 /// # Errors
 /// Another user can change a directory of `path`, or a symbolic link or a foreign mount is there.
@@ -27,18 +37,18 @@ pub fn bpffs(path: &Path) -> Result<PathBuf> {
     bpffs_for(path, None)
 }
 
-/// As [`bpffs`], for another user, who gets the directory that holds `path`, and the file system.
-/// The directories above it must be protected from that user.
-pub fn bpffs_for(path: &Path, owner: Option<u32>) -> Result<PathBuf> {
+/// As [`bpffs`], for other owners of the directory that holds `path`, and of the file system. The
+/// directories above it must be protected from them.
+pub fn bpffs_for(path: &Path, owners: Option<Owners>) -> Result<PathBuf> {
     if let Some(anchor) = anchor() {
         let outside = seen_by(anchor, path);
-        if mount_for(anchor, path, owner).is_ok() {
+        if mount_for(anchor, path, owners).is_ok() {
             let same = device(path).is_some_and(|here| device(&outside) == Some(here));
             return Ok(if same { path.to_owned() } else { outside });
         }
     }
     // No right to another namespace: the own one has to do.
-    mount_here(path, owner)?;
+    mount_here(path, owners)?;
     Ok(path.to_owned())
 }
 
@@ -107,7 +117,7 @@ fn device(path: &Path) -> Option<u64> {
 
 /// A mount namespace belongs to a thread only after `CLONE_FS` is undone, and there is no way
 /// back for the others: so a thread of its own goes there and ends.
-fn mount_for(pid: u32, path: &Path, owner: Option<u32>) -> Result<()> {
+fn mount_for(pid: u32, path: &Path, owners: Option<Owners>) -> Result<()> {
     let namespace = namespace_of(pid);
     let file =
         fs::File::open(&namespace).map_err(|error| Error::from_io("open", &namespace, &error))?;
@@ -115,7 +125,7 @@ fn mount_for(pid: u32, path: &Path, owner: Option<u32>) -> Result<()> {
     let path = path.to_owned();
     let visit = std::thread::Builder::new().name("mount".into()).spawn(move || {
         enter(&file, &namespace)?;
-        mount_here(&path, owner)
+        mount_here(&path, owners)
     });
     let visit = visit.map_err(|error| Error::from_io("clone", "mount", &error))?;
     visit.join().unwrap_or_else(|_| Err(Error::new("mount", "bpf", libc::EIO)))
@@ -134,24 +144,30 @@ fn enter(file: &OwnedFd, name: &str) -> Result<()> {
 }
 
 /// Mounts at the directory that was checked, by its descriptor, unless it is a bpf file system.
-fn mount_here(path: &Path, owner: Option<u32>) -> Result<()> {
+fn mount_here(path: &Path, owners: Option<Owners>) -> Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Error::new("mount(bpf)", path.display().to_string(), libc::EINVAL));
     };
-    let parent = match owner {
+    let user = owners.map(|owners| owners.user.unwrap_or_else(effective_user));
+    let parent = match user {
         None => Dir::open_or_create(parent, Ancestors::Protected, 0o700)?.0,
-        Some(owner) => directory_of(parent, owner)?,
+        Some(user) => directory_of(parent, user)?,
     };
     let place = or_create(&parent, name)?;
     let found = rustix::fs::fstatfs(&place).map_err(failed("fstatfs", path))?;
     if found.f_type != BPF_FS_MAGIC {
-        mount_at(place.as_fd(), path)?;
+        mount_at(place.as_fd(), path, parent.readers()?)?;
+        // Linux before 6.7 ignores the group of the mount. Without the right to change it, the
+        // group is denied what it may read, and nothing else.
+        if let Some(readers) = parent.readers()? {
+            let _ = parent.open_dir(name)?.set_owner(None, Some(readers));
+        }
     }
-    let Some(owner) = owner else { return Ok(()) };
+    let Some(owners) = owners else { return Ok(()) };
     // Opened again, it is the root of the file system that is mounted there.
     for dir in [&parent.open_dir(name)?, &parent] {
-        std::os::unix::fs::fchown(dir, Some(owner), None)
-            .map_err(|error| Error::from_io("fchown", dir.path().display().to_string(), &error))?;
+        dir.set_owner(user, owners.readers)?;
+        dir.set_mode(if owners.readers.is_some() { SHARED_DIR } else { 0o700 })?;
     }
     Ok(())
 }
@@ -181,10 +197,14 @@ fn or_create(parent: &Dir, name: &std::ffi::OsStr) -> Result<Dir> {
 }
 
 /// With the calls of Linux 5.2, which take descriptors.
-fn mount_at(place: BorrowedFd<'_>, path: &Path) -> Result<()> {
+fn mount_at(place: BorrowedFd<'_>, path: &Path, readers: Option<u32>) -> Result<()> {
     let new = mount::fsopen("bpf", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed("fsopen", path))?;
     let configured = mount::fsconfig_set_string(&new, "source", "bpf")
-        .and_then(|()| mount::fsconfig_set_string(&new, "mode", "0700"))
+        .and_then(|()| match readers {
+            None => mount::fsconfig_set_string(&new, "mode", "0700"),
+            Some(group) => mount::fsconfig_set_string(&new, "mode", format!("{SHARED_DIR:o}"))
+                .and_then(|()| mount::fsconfig_set_string(&new, "gid", group.to_string())),
+        })
         .and_then(|()| mount::fsconfig_create(&new));
     configured.map_err(failed("fsconfig(bpf)", path))?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID

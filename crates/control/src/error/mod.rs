@@ -186,8 +186,9 @@ pub enum Error {
     MissingCapabilities { missing: Vec<Cap>, cause: Box<Error> },
     /// This process may not read the state directory.
     #[error(
-        "not permitted to see what runs: {}; run it as root (CAP_DAC_READ_SEARCH), or as the owner \
-         of the state directory",
+        "not permitted to see what runs: {}; run it as root (CAP_DAC_READ_SEARCH), as the owner of \
+         the state directory, or as a member of the group that may read it (`xway state init \
+         --group`)",
         full(cause.as_ref())
     )]
     UnreadableState { cause: Box<Error> },
@@ -224,6 +225,16 @@ impl Error {
         match self {
             Self::While { cause, .. } => cause.innermost(),
             other => other,
+        }
+    }
+
+    /// The error number of the system call that failed, if that is the cause.
+    pub fn errno(&self) -> Option<i32> {
+        match self.innermost() {
+            Self::System(call) => Some(call.errno),
+            Self::Io(error) => error.raw_os_error(),
+            Self::Kernel(error) => error.errno(),
+            _ => None,
         }
     }
 

@@ -15,20 +15,23 @@ use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
-use super::globals::{self, Globals};
+use super::globals::Globals;
 use super::ruleset;
 use crate::Control;
-use crate::counters::{self, Counters, labels_map, text, text_map};
+use crate::counters::{self, Counters, labels_map};
 use crate::error::{Error, Result};
+use crate::map_names::{FILTER_FILE, FILTER_GLOBALS};
 use crate::record::Record;
 use crate::state::{Generation, Slot, State};
 use crate::target::no_interface;
+use crate::text_map::{text, text_map};
 
 /// A filter that runs on an interface.
 #[derive(Debug)]
 pub struct ActiveFilter {
     pub mode: Mode,
-    pub program: Program,
+    /// Id of the program that runs.
+    pub program_id: u32,
     generation: Generation,
     slot: Slot,
 }
@@ -40,8 +43,7 @@ impl ActiveFilter {
         for (mode, id) in running.programs() {
             let generation = slot.generation_of(id)?.filter(|one| one.name() == NAME);
             let Some(generation) = generation else { continue };
-            let Some(program) = generation.program()? else { continue };
-            return Ok(Some(Self { mode, program, generation, slot: slot.clone() }));
+            return Ok(Some(Self { mode, program_id: id, generation, slot: slot.clone() }));
         }
         Ok(None)
     }
@@ -109,7 +111,7 @@ impl ActiveFilter {
                 Err(error) => error,
             };
             let now = Self::open(control, interface)?;
-            if now.program.id() == active.program.id() {
+            if now.program_id == active.program_id {
                 return Err(error);
             }
             active = now;
@@ -117,9 +119,14 @@ impl ActiveFilter {
         Err(Error::Unstable { interface: interface.to_owned() })
     }
 
+    /// The program that runs, opened for a process that may change it.
+    pub fn program(&self) -> Result<Program> {
+        self.slot.open(self.program_id)
+    }
+
     /// The text of the loaded rule file.
     pub fn text(&self) -> Result<String> {
-        let bytes = self.map(FILE)?.lookup(&[0; 4])?.unwrap_or_default();
+        let bytes = self.map(FILTER_FILE)?.lookup(&[0; 4])?.unwrap_or_default();
         Ok(text(bytes, "the stored rules")?)
     }
 
@@ -200,7 +207,7 @@ impl ActiveFilter {
     /// Global variables that were set when the filter was loaded; none for a filter that an earlier
     /// version loaded.
     pub fn globals(&self) -> Result<Globals> {
-        self.map(globals::MAP).map_or_else(|_| Ok(Globals::default()), |map| Globals::read(&map))
+        self.map(FILTER_GLOBALS).map_or_else(|_| Ok(Globals::default()), |map| Globals::read(&map))
     }
 
     /// How it was attached.
@@ -211,8 +218,9 @@ impl ActiveFilter {
     /// Maps that an object with the same rules reuses: all except constants, and those that belong
     /// to a trial or a sampler.
     pub fn reusable(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
-        let varies =
-            |def: &&MapDef| (!def.frozen || def.name == FILE) && !parts::is_temporary(&def.name);
+        let varies = |def: &&MapDef| {
+            (!def.frozen || def.name == FILTER_FILE) && !parts::is_temporary(&def.name)
+        };
         self.compatible(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
     }
 
@@ -252,7 +260,7 @@ impl ActiveFilter {
 
     /// Names of the reasons, by number.
     fn labels(&self) -> Result<Vec<String>> {
-        counters::labels(&self.generation, &self.program)
+        counters::labels(&self.generation)
     }
 }
 
@@ -274,7 +282,7 @@ fn is_one(generation: Generation) -> bool {
 
 /// The map that stores the text of the rules with their program.
 pub fn file_map(text: &str) -> MapDef {
-    text_map(FILE, text)
+    text_map(FILTER_FILE, text)
 }
 
 fn has_shape(map: &Map, def: &MapDef) -> bool {
@@ -287,7 +295,6 @@ fn has_shape(map: &Map, def: &MapDef) -> bool {
 
 /// Name of a filter's generations.
 pub const NAME: &str = "filter";
-const FILE: &str = "filter_file";
 /// Number of times that a filter may be replaced while it is read.
 const ATTEMPTS: usize = 8;
 /// `BPF_F_RDONLY_PROG`.

@@ -193,7 +193,7 @@ impl AutoDetection {
     fn watch(&mut self, may_observe: bool, events: &mut Vec<AutoEvent>) -> Result<()> {
         self.due = Instant::now() + READING_INTERVAL;
         let running = self.running()?;
-        let before = self.watched.take().filter(|one| running.contains(&one.active.program.id()));
+        let before = self.watched.take().filter(|one| running.contains(&one.active.program_id));
         let Some(mut watched) = before else {
             self.watched = Some(self.first_reading()?);
             return Ok(());
@@ -204,7 +204,7 @@ impl AutoDetection {
         (watched.passed, watched.at) = (passed, now);
         let expired = match self.extend_rules(&mut watched, seconds, events) {
             // The pins of a filter that was replaced meanwhile are removed.
-            Err(_) if !self.running()?.contains(&watched.active.program.id()) => return Ok(()),
+            Err(_) if !self.running()?.contains(&watched.active.program_id) => return Ok(()),
             expired => expired?,
         };
         if !expired.is_empty() {
@@ -268,7 +268,7 @@ impl AutoDetection {
     fn extend(&self, active: &ActiveFilter, number: u32) -> Result<bool> {
         let update = Update::begin(&self.control, &self.interface)?;
         let now = update.required()?;
-        if now.program.id() != active.program.id() {
+        if now.program_id != active.program_id {
             return Ok(false);
         }
         let hold = self.options.detect.hold;

@@ -7,8 +7,9 @@
 use kernel::Map;
 use spec::{Map as _, MapDef, Spec};
 
-use crate::counters::{text, text_map};
 use crate::error::Result;
+use crate::map_names::FILTER_GLOBALS;
+use crate::text_map::{text, text_map};
 
 /// Names and values in the order in which they were set, each name once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,12 +66,9 @@ impl Globals {
     /// The map that stores them.
     pub fn map(&self) -> MapDef {
         // The last line break keeps the map from being empty, which the kernel refuses.
-        text_map(MAP, &(self.lines() + "\n"))
+        text_map(FILTER_GLOBALS, &(self.lines() + "\n"))
     }
 }
-
-/// Name of the map that stores globals.
-pub const MAP: &str = "filter_globals";
 
 #[cfg(test)]
 mod tests {

@@ -91,13 +91,20 @@ impl From<Fill> for Level {
 
 /// Reads the state of these rules' limits.
 pub(super) fn read(maps: &Maps, rules: &[LimitingRule<'_>]) -> Result<Vec<Limit>> {
-    let lines = maps.lines.mapping(false)?;
+    // The kernel maps no memory of a map that was opened for reading alone.
+    let lines = maps.lines.mapping(false).ok();
     let line = |number: u32| {
         let mut bytes = [0; Line::SIZE];
         if number >= maps.lines.max_entries() {
             return None;
         }
-        lines.copy_out(number as usize * Line::SIZE, &mut bytes);
+        match &lines {
+            Some(lines) => lines.copy_out(number as usize * Line::SIZE, &mut bytes),
+            None => {
+                let value = maps.lines.lookup(&number.to_le_bytes()).ok()??;
+                bytes = value.try_into().ok()?;
+            }
+        }
         Some(bytes)
     };
     let mut all = Vec::new();

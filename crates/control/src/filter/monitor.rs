@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use filter::{Action, Rule};
-use kernel::Program;
 
 use super::active::ActiveFilter;
 use super::limits::{self, Limit, LimitingRule};
@@ -52,7 +51,7 @@ impl FilterMonitor {
     }
 
     fn read_as(&mut self, running: Option<u32>) -> Result<FilterReport> {
-        let known = self.active.program.id();
+        let known = self.active.program_id;
         // Pins that were removed meanwhile belong to a filter that was replaced.
         let unchanged =
             (running == Some(known)).then(|| self.maps.read(&self.active).ok()).flatten();
@@ -63,7 +62,7 @@ impl FilterMonitor {
         self.loaded.left = self.maps.left(&self.loaded.rules)?;
         let (then, before) = std::mem::replace(&mut self.last, (now, counts));
         let elapsed: Duration = self.last.0 - then;
-        let head = (self.interface.as_str(), self.active.mode.name(), self.active.program.id());
+        let head = (self.interface.as_str(), self.active.mode.name(), self.active.program_id);
         let between = (&before, &self.last.1);
         let mut shown = FilterReport::new(head, &self.loaded, between, elapsed.as_secs_f64());
         shown.limits = self.limits(&shown)?;
@@ -73,9 +72,9 @@ impl FilterMonitor {
 
     /// Finds the filter that runs now, and reads its counters.
     fn find(&mut self) -> Result<(Instant, Reading)> {
-        let known = self.active.program.id();
+        let known = self.active.program_id;
         let ask = |active: &ActiveFilter| {
-            if active.program.id() == known {
+            if active.program_id == known {
                 return Ok((None, Instant::now(), self.maps.read(active)?));
             }
             let (loaded, maps) = loaded(active)?;
@@ -115,9 +114,9 @@ impl FilterMonitor {
         &self.active
     }
 
-    /// The program that ran at the last reading.
-    pub fn program(&self) -> &Program {
-        &self.active.program
+    /// Id of the program that ran at the last reading.
+    pub fn program_id(&self) -> u32 {
+        self.active.program_id
     }
 }
 

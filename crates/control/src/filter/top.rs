@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use filter::runtime::decision::Decision;
 use filter::runtime::talkers::{Interval, Talker, Window};
-use kernel::Program;
 use serde::Serialize;
 
 use super::load::FilterPlacement;
@@ -87,8 +86,8 @@ impl<'a> TopSampler<'a> {
     /// Continues before other rules that were loaded meanwhile; `running` is the program that runs
     /// now. Waits for a later call while another process writes. Returns the holder if another
     /// process runs a trial.
-    pub fn follow(&mut self, running: &Program) -> Result<Option<Holder>> {
-        if running.id() == self.sampler.program() || !Writer::is_free(self.control) {
+    pub fn follow(&mut self, running: u32) -> Result<Option<Holder>> {
+        if running == self.sampler.program() || !Writer::is_free(self.control) {
             return Ok(None);
         }
         let update = Update::begin(self.control, self.interface)?;

@@ -235,9 +235,9 @@ impl Update {
     /// Temporarily replaces the active filter, if there is one, with a program that decides by the
     /// same rules.
     pub fn try_out(&self, what: (&Object, &str), placement: &Placement) -> Result<state::Trial> {
-        let before = self.active.as_ref().map(|active| &active.program);
+        let before = self.active.as_ref().map(ActiveFilter::program).transpose()?;
         let name = if before.is_some() { NAME } else { WATCHER };
-        self.target.try_out(name, what, placement, before)
+        self.target.try_out(name, what, placement, before.as_ref())
     }
 
     /// Whether a sampler runs without a filter; a filter may replace it.
@@ -278,7 +278,7 @@ impl Update {
     fn carried(&self, rules: &Ruleset) -> Result<Carried> {
         let new = ruleset::identities(rules);
         let Some(active) = &self.active else { return Ok(Carried::nothing(new.len())) };
-        Ok(Carried::after(active.program.id(), &ruleset::identities(&active.rules()?), &new))
+        Ok(Carried::after(active.program_id, &ruleset::identities(&active.rules()?), &new))
     }
 
     /// Whether there are manual bans, which must persist under other rules.

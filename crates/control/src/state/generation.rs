@@ -8,8 +8,12 @@ use kernel::{Map, Object, Program};
 use spec::Map as _;
 use sys::thread::monotonic_ns;
 
+use super::identity::Identity;
+use super::sharing::{IDENTITY, create_dir, is_shared, share_map};
 use super::{if_pinned, remove};
 use crate::error::{Context as _, Result};
+use crate::map_names::DEADLINE;
+use crate::maps::open_pin;
 
 /// What is pinned beside the program and the maps of a generation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +43,7 @@ impl Generation {
         companions: Companions<'_>,
     ) -> Result<Self> {
         let shown = || format!("cannot keep the program at {}", self.folder.display());
-        fs::create_dir(&self.folder).with_context(shown)?;
+        create_dir(&self.folder).with_context(shown)?;
         match self.fill(object, program, companions) {
             Ok(()) => Ok(self.clone()),
             Err(error) => {
@@ -51,10 +55,17 @@ impl Generation {
     }
 
     fn fill(&self, object: &Object, program: &Program, companions: Companions<'_>) -> Result<()> {
-        fs::create_dir(self.maps()).context("cannot create the directory of maps")?;
+        create_dir(&self.maps()).context("cannot create the directory of maps")?;
         for map in object.maps() {
-            map.pin(&self.maps().join(pin_name(map.name())))?;
+            let pin = self.maps().join(pin_name(map.name()));
+            map.pin(&pin)?;
+            if is_shared(map.name()) {
+                share(&pin)?;
+            }
         }
+        let pin = self.folder.join(IDENTITY);
+        Identity::of(program, companions.confirmed)?.map()?.pin(&pin)?;
+        share(&pin)?;
         for (companion, pin) in [(companions.before, BEFORE), (companions.confirmed, CONFIRMED)] {
             companion.map_or(Ok(()), |companion| companion.pin(&self.folder.join(pin)))?;
         }
@@ -82,8 +93,18 @@ impl Generation {
         if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
     }
 
+    /// What the kernel calls its programs; `None` if an earlier version made it, or if the process
+    /// that made it was killed before it was complete.
+    pub fn identity(&self) -> Result<Option<Identity>> {
+        let map = if_pinned(open_pin(&self.folder.join(IDENTITY)))?;
+        map.as_ref().map_or(Ok(None), Identity::read)
+    }
+
     /// Whether it runs as this program: as its own, or as the one that follows a confirmation.
     pub(super) fn is_of(&self, program: u32) -> Result<bool> {
+        if let Some(identity) = self.identity()? {
+            return Ok(identity.find(program).is_some());
+        }
         let is_it = |one: Option<Program>| one.is_some_and(|one| one.id() == program);
         Ok(is_it(self.program()?) || is_it(self.confirmed()?))
     }
@@ -93,10 +114,15 @@ impl Generation {
         if_pinned(Program::from_pin(&self.folder.join(CONFIRMED)))
     }
 
+    /// Whether the change must be confirmed, or was not completed after its confirmation.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.folder.join(CONFIRMED).exists()
+    }
+
     /// Time in which the change must be confirmed, zero if it is over; `None` if there is nothing
     /// to confirm.
     pub fn time_left(&self) -> Result<Option<Duration>> {
-        if self.confirmed()?.is_none() {
+        if !self.is_unconfirmed() {
             return Ok(None);
         }
         let deadline = self.map(DEADLINE)?.lookup(&[0; 4])?.and_then(|bytes| bytes.try_into().ok());
@@ -120,7 +146,7 @@ impl Generation {
 
     /// A map of the object; `None` if the object has no such map.
     pub fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
-        if_pinned(Map::from_pin(&self.maps().join(pin_name(name))))
+        if_pinned(open_pin(&self.maps().join(pin_name(name))))
     }
 
     /// A map of the object.
@@ -129,7 +155,7 @@ impl Generation {
     /// The object has no such map, or it cannot be opened.
     pub fn map(&self, name: &str) -> Result<Map> {
         let path = self.maps().join(pin_name(name));
-        Map::from_pin(&path).with_context(|| format!("cannot open the pinned map `{name}`"))
+        open_pin(&path).with_context(|| format!("cannot open the pinned map `{name}`"))
     }
 
     /// Pins another map in place of the one of this name.
@@ -138,6 +164,9 @@ impl Generation {
             ["", "_new"].map(|suffix| self.maps().join(pin_name(&format!("{name}{suffix}"))));
         remove(&new, |path| fs::remove_file(path))?;
         map.pin(&new)?;
+        if is_shared(name) {
+            share(&new)?;
+        }
         fs::rename(&new, &path).with_context(|| format!("cannot replace {}", path.display()))
     }
 
@@ -147,7 +176,7 @@ impl Generation {
             remove(&pin, |path| fs::remove_file(path))?;
         }
         remove(&self.maps(), |path| fs::remove_dir(path))?;
-        for pin in [PROGRAM, CONFIRMED, BEFORE] {
+        for pin in [PROGRAM, CONFIRMED, BEFORE, IDENTITY] {
             remove(&self.folder.join(pin), |path| fs::remove_file(path))?;
         }
         remove(&self.folder, |path| fs::remove_dir(path))
@@ -165,6 +194,10 @@ pub(super) fn pin_name(name: &str) -> String {
     name.chars().map(|c| if usable(c) { c } else { '_' }).take(NAME_LIMIT).collect()
 }
 
+fn share(pin: &Path) -> Result<()> {
+    share_map(pin).with_context(|| format!("cannot change the permissions of {}", pin.display()))
+}
+
 fn files(path: &Path) -> Vec<PathBuf> {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
@@ -172,8 +205,6 @@ fn files(path: &Path) -> Vec<PathBuf> {
 const PROGRAM: &str = "program";
 const BEFORE: &str = "before";
 const CONFIRMED: &str = "confirmed";
-/// Map with the time at which an unconfirmed change ends, in nanoseconds of the monotonic clock.
-pub const DEADLINE: &str = "xway_deadline";
 const NAME_LIMIT: usize = 128;
 
 #[cfg(test)]

@@ -15,10 +15,12 @@
 mod confirmation;
 mod counts;
 mod generation;
+mod identity;
 mod journal;
 mod lock;
 mod offload;
 mod root;
+mod sharing;
 mod slot;
 mod transaction;
 mod trial;
@@ -31,14 +33,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sys::cap::{Cap, Caps};
+use sys::dir::effective_user;
 use sys::errno::{EACCES, ENOENT, EPERM};
+use sys::mount::Owners;
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
 
 use crate::error::{Context as _, Error, Result, full};
 
 pub use crate::error::Holder;
-pub use generation::{Companions, DEADLINE, Generation};
+pub use generation::{Companions, Generation};
+pub use identity::{Identity, ProgramIdentity};
 use journal::{Journal, Step};
 use lock::Lock;
 pub use offload::Offload;
@@ -56,18 +61,27 @@ pub struct Initialized {
     pub state: String,
     /// Number of the user who owns it.
     pub owner: u32,
+    /// Number of the group that may read it; `null` if no group may.
+    pub group: Option<u32>,
 }
 
-/// Creates the state directory, mounts its bpffs, and makes a user the owner of both.
+/// Creates the state directory, mounts its bpffs, and gives both to a user, a group, or both.
 ///
 /// # Errors
 /// This process may not mount (`CAP_SYS_ADMIN`) or change owners (`CAP_CHOWN`), or the user could
 /// replace a directory above it.
-pub fn prepare(control: &Control, owner: u32) -> Result<Initialized> {
+pub fn prepare(control: &Control, owners: Owners) -> Result<Initialized> {
     let directory = std::path::absolute(control.root()).context("--state is not a valid path")?;
-    sys::mount::bpffs_for(&directory.join(BPFFS), Some(owner))
-        .with_context(|| format!("cannot prepare {} (--state)", directory.display()))?;
-    Ok(Initialized { state: directory.display().to_string(), owner })
+    let shown = || format!("cannot prepare {} (--state)", directory.display());
+    let bpffs = sys::mount::bpffs_for(&directory.join(BPFFS), Some(owners)).with_context(shown)?;
+    if let Some(readers) = owners.readers {
+        sharing::share_all(&bpffs, readers).with_context(shown)?;
+    }
+    Ok(Initialized {
+        state: directory.display().to_string(),
+        owner: owners.user.unwrap_or_else(effective_user),
+        group: owners.readers,
+    })
 }
 
 /// The state directory, for reading.
@@ -324,12 +338,7 @@ fn unreadable(error: Error) -> Error {
 }
 
 fn is_denied(error: &Error) -> bool {
-    match error.innermost() {
-        Error::System(call) => call.is(EPERM) || call.is(EACCES),
-        Error::Io(error) => error.kind() == io::ErrorKind::PermissionDenied,
-        Error::Kernel(error) => error.errno().is_some_and(|errno| [EPERM, EACCES].contains(&errno)),
-        _ => false,
-    }
+    matches!(error.errno(), Some(EPERM | EACCES))
 }
 
 /// Capabilities to mount the bpffs, to attach, to load, and to pass the verifier as root does.

@@ -2,7 +2,8 @@
 //!
 //! Rule: no user other than root and the caller can change the directory or a directory above it,
 //! so its path always names the same directory. No other user can open a file in it: a lock file
-//! that others can open, even for reading, is a lock that others can hold.
+//! that others can open, even for reading, is a lock that others can hold. A group may be permitted
+//! to read the directory and parts of its bpffs (`sharing`).
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
@@ -10,7 +11,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use sys::dir::{Access, Ancestors, Dir, effective_user};
+use sys::dir::{Access, Ancestors, Dir, SHARED_DIR, effective_user};
 use sys::errno::{EACCES, ENOENT};
 
 use crate::error::{Context as _, Result};
@@ -22,18 +23,31 @@ use crate::error::{Context as _, Result};
 /// Another user can change the directory or owns it.
 pub fn open(root: &Path) -> Result<Dir> {
     let refused = || format!("cannot use the state directory {} (--state)", root.display());
-    let (dir, _) =
+    let (dir, created) =
         Dir::open_or_create(root, Ancestors::Protected, PRIVATE_DIR).with_context(refused)?;
+    if !created.is_empty() {
+        share_with_group(&dir);
+    }
     let found = dir.metadata()?;
     if found.uid() != effective_user() {
         let detail = format!("it belongs to user {}, not to you", found.uid());
         let error = sys::Error::new("openat", dir.path().display().to_string(), EACCES);
         return Err(error.with_detail(detail)).with_context(refused);
     }
-    if found.mode() & OTHERS != 0 && dir.names()?.iter().all(|name| is_own(name)) {
+    let is_private = found.mode() & OTHERS == 0 || dir.readers()?.is_some();
+    if !is_private && dir.names()?.iter().all(|name| is_own(name)) {
         dir.set_mode(PRIVATE_DIR)?;
     }
     Ok(dir)
+}
+
+/// Lets the group `xway`, if this host has one, read a directory that root created.
+fn share_with_group(dir: &Dir) {
+    let group = if effective_user() == 0 { sys::identity::group(GROUP) } else { None };
+    if let Some(group) = group {
+        // Without the rights to it, only the group is denied what it may read.
+        let _ = dir.set_owner(None, Some(group)).and_then(|()| dir.set_mode(SHARED_DIR));
+    }
 }
 
 /// Opens the directory for a process that only reads; `None` if there is none.
@@ -94,6 +108,8 @@ fn is_own(name: &OsStr) -> bool {
     [super::LOCK, super::BPFFS, "lab"].contains(&&*name) || name.contains("net-")
 }
 
+/// Group that may read what root keeps in a new state directory.
+const GROUP: &str = "xway";
 /// Appended to the name of a file while it is written.
 pub const PART: &str = ".part";
 const PRIVATE_DIR: u32 = 0o700;

@@ -1,7 +1,7 @@
 //! The slot of one interface: its link and its generations.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use kernel::{Attach, ExpectedState, Link, LinkInfo, Program};
 use sys::net::Ifindex;
@@ -9,6 +9,7 @@ use sys::net::Ifindex;
 use super::generation::{Generation, pin_name};
 use super::journal::Journal;
 use super::offload::Offload;
+use super::sharing::create_dir;
 use super::{folders, if_pinned, remove};
 use crate::Control;
 use crate::error::{Context as _, Result};
@@ -83,8 +84,16 @@ impl Slot {
     }
 
     pub(super) fn make_folder(&self) -> Result<()> {
-        fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot create the directory {}", self.folder.display()))
+        for folder in self.folder.parent().into_iter().chain([&*self.folder]) {
+            match create_dir(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    let shown = || format!("cannot create the directory {}", folder.display());
+                    return Err(error).with_context(shown);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Attaches a program. The running one is opened by its pin, which needs fewer rights than

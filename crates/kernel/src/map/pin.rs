@@ -25,8 +25,21 @@ impl Map {
     /// # Errors
     /// [`Error::WrongPin`] when something else is pinned there.
     pub fn from_pin(path: &Path) -> Result<Self> {
+        Self::of_pin(path, bpf::Map::open_pin)
+    }
+
+    /// Opens a pinned map for reading, which takes no permission to write to the pin. The kernel
+    /// refuses changes by this handle.
+    ///
+    /// # Errors
+    /// [`Error::WrongPin`] when something else is pinned there.
+    pub fn from_pin_read_only(path: &Path) -> Result<Self> {
+        Self::of_pin(path, bpf::Map::open_pin_read_only)
+    }
+
+    fn of_pin(path: &Path, open: fn(&str) -> sys::Result<bpf::Map>) -> Result<Self> {
         let shown = path.to_string_lossy();
-        let raw = bpf::Map::open_pin(&shown).map_err(|error| {
+        let raw = open(&shown).map_err(|error| {
             if error.is(EINVAL) {
                 return Error::WrongPin { path: shown.clone().into_owned(), wanted: "map" };
             }

@@ -95,7 +95,15 @@ impl Map {
 
     /// Opens a pinned map; `EINVAL` when the pin is not a map.
     pub fn open_pin(path: &str) -> Result<Self> {
-        let fd = pin::open_pin(path)?;
+        Self::of_pin(pin::open_pin(path)?, path)
+    }
+
+    /// As [`open_pin`](Self::open_pin), for reading alone: the kernel refuses changes (`EPERM`).
+    pub fn open_pin_read_only(path: &str) -> Result<Self> {
+        Self::of_pin(pin::open_pin_read_only(path)?, path)
+    }
+
+    fn of_pin(fd: OwnedFd, path: &str) -> Result<Self> {
         match pin::obj_kind(fd.as_fd())? {
             Some(Kind::Map) => Self::from_fd(fd),
             _ => Err(Error::new("bpf(OBJ_GET)", path, libc::EINVAL).with_detail("not a map")),

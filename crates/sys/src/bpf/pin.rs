@@ -20,8 +20,19 @@ pub fn pin(fd: BorrowedFd<'_>, path: &str) -> Result<()> {
 
 /// Opens the object that is pinned at `path`; [`obj_kind`] reports its kind.
 pub fn open_pin(path: &str) -> Result<OwnedFd> {
+    open_pin_with(path, 0)
+}
+
+/// As [`open_pin`], for reading alone, which only maps can be opened for. It takes no permission to
+/// write to the pin.
+pub fn open_pin_read_only(path: &str) -> Result<OwnedFd> {
+    open_pin_with(path, BPF_F_RDONLY)
+}
+
+fn open_pin_with(path: &str, file_flags: u32) -> Result<OwnedFd> {
     let name = attr::c_string("bpf(OBJ_GET)", path)?;
-    let mut attr = ObjAttr { pathname: name.as_ptr() as u64, ..Default::default() };
+    let pathname = name.as_ptr() as u64;
+    let mut attr = ObjAttr { pathname, file_flags, ..Default::default() };
     // SAFETY: the path is closed by a zero and outlives the call; the returned descriptor is new.
     unsafe { call_fd(Command::ObjGet, &mut attr) }
         .map_err(|error| Error { object: path.to_owned(), ..error })
@@ -44,3 +55,6 @@ pub fn obj_kind(fd: BorrowedFd<'_>) -> Result<Option<Kind>> {
         _ => None,
     })
 }
+
+/// `BPF_F_RDONLY` of `include/uapi/linux/bpf.h`.
+const BPF_F_RDONLY: u32 = 1 << 3;

@@ -151,6 +151,17 @@ impl Dir {
         fs::fchmod(&self.fd, Mode::from_raw_mode(mode)).map_err(failed("fchmod", &self.path))
     }
 
+    /// Gives the open directory to a user, a group, or both.
+    pub fn set_owner(&self, user: Option<u32>, group: Option<u32>) -> Result<()> {
+        std::os::unix::fs::fchown(&self.fd, user, group)
+            .map_err(|error| Error::from_io("fchown", self.path.display().to_string(), &error))
+    }
+
+    /// The group that may read the directory: see [`readers`].
+    pub fn readers(&self) -> Result<Option<u32>> {
+        Ok(readers(&self.metadata()?))
+    }
+
     /// Path under which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -198,6 +209,15 @@ impl AsFd for Dir {
         self.fd.as_fd()
     }
 }
+
+/// The group that may read a directory, and what will be created in it. That is marked by the
+/// set-group-ID bit, with which new entries get the group of their directory.
+pub fn readers(found: &Metadata) -> Option<u32> {
+    (found.mode() & 0o7777 == SHARED_DIR).then(|| found.gid())
+}
+
+/// Mode of a directory that a group may read.
+pub const SHARED_DIR: u32 = 0o2750;
 
 /// User whose permissions apply to this process.
 pub fn effective_user() -> u32 {

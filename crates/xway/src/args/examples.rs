@@ -167,7 +167,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("map pin", &[("Pin a map", "map pin flows /sys/fs/bpf/flows")]),
     (
         "state init",
-        &[("Prepare a directory for a user", "state init --owner xdp --state /run/xway-xdp")],
+        &[
+            ("Prepare a directory for a user", "state init --owner xdp --state /run/xway-xdp"),
+            ("Let members of a group see what runs", "state init --group xway"),
+        ],
     ),
     ("lab up", &[("Create two connected hosts", "lab up two-hosts")]),
     ("lab list", &[("List labs", "lab list")]),

@@ -162,19 +162,24 @@ pub enum Command {
 /// `xway state`.
 #[derive(Debug, Subcommand)]
 pub enum StateAction {
-    /// Create the directory given by --state, mount its bpffs, and give both to a user
+    /// Create the directory given by --state, mount its bpffs, and give both to a user or a group
     ///
-    /// Afterwards this user changes programs with CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON alone.
-    /// Preparing needs CAP_SYS_ADMIN, to mount, and CAP_CHOWN.
+    /// Afterwards the owner changes programs with CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON alone, and
+    /// members of the group see what runs without any capability. Preparing needs CAP_SYS_ADMIN, to
+    /// mount, and CAP_CHOWN.
     Init(StateInitArgs),
 }
 
 /// `xway state init`.
 #[derive(Debug, clap::Args)]
 pub struct StateInitArgs {
-    /// Owner of the directory: a user name or number, such as xdp or 1000
-    #[arg(long, value_name = "USER")]
-    pub owner: String,
+    /// Owner of the directory: a user name or number, such as xdp or 1000 (default: the caller)
+    #[arg(long, value_name = "USER", required_unless_present = "group")]
+    pub owner: Option<String>,
+
+    /// Group that may read the directory: a group name or number, such as xway
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
 }
 
 /// `xway doctor`.

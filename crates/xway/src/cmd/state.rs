@@ -1,9 +1,10 @@
-//! `state init`: prepares a state directory for a user who has capabilities, but is not root.
+//! `state init`: prepares a state directory for a user who has capabilities, but is not root, or
+//! for a group that may read it.
 
-use std::fs;
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use sys::cap::Cap;
+use sys::identity;
+use sys::mount::Owners;
 
 use super::{Context, Exit, rights};
 use crate::args::{StateAction, StateInitArgs};
@@ -14,32 +15,20 @@ pub fn run(action: &StateAction, context: &Context) -> Result<Exit> {
 }
 
 fn init(args: &StateInitArgs, context: &Context) -> Result<Exit> {
-    let owner = user(&args.owner)?;
-    context.show(&control::state::prepare(&context.control, owner)?)?;
+    let user = args.owner.as_deref().map(|name| number("user", name, identity::user));
+    let readers = args.group.as_deref().map(|name| number("group", name, identity::group));
+    let owners = Owners { user: user.transpose()?, readers: readers.transpose()? };
+    context.show(&control::state::prepare(&context.control, owners)?)?;
     Ok(Exit::Done)
 }
 
-/// Finds a user by number, or by name in `/etc/passwd`.
-fn user(text: &str) -> Result<u32> {
-    if let Ok(number) = text.parse() {
-        return Ok(number);
-    }
-    let passwd = fs::read_to_string(PASSWD).with_context(|| format!("cannot read {PASSWD}"))?;
-    match number_of(text, &passwd) {
+/// A number, or that of a name in the local database.
+fn number(kind: &str, text: &str, find: fn(&str) -> Option<u32>) -> Result<u32> {
+    match text.parse().ok().or_else(|| find(text)) {
         Some(number) => Ok(number),
-        None => bail!("unknown user `{text}` in {PASSWD}: specify the user's number"),
+        None => bail!("unknown {kind} `{text}`: specify the {kind}'s number"),
     }
 }
-
-fn number_of(name: &str, passwd: &str) -> Option<u32> {
-    let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    lines.find_map(|fields| match fields[..] {
-        [user, _, number, ..] if user == name => number.parse().ok(),
-        _ => None,
-    })
-}
-
-const PASSWD: &str = "/etc/passwd";
 
 #[cfg(test)]
 mod tests {
@@ -47,10 +36,9 @@ mod tests {
 
     #[test]
     fn users_have_a_name_or_a_number() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\n\nxdp:x:990:990::/:/bin/false\n";
-        assert_eq!(number_of("xdp", passwd), Some(990));
-        assert_eq!(number_of("none", passwd), None);
-        assert_eq!(user("1000").unwrap(), 1000);
-        assert!(user("no such user").unwrap_err().to_string().contains("unknown user"));
+        assert_eq!(number("user", "1000", |_| None).unwrap(), 1000);
+        assert_eq!(number("user", "xdp", |_| Some(990)).unwrap(), 990);
+        let error = number("group", "no such group", identity::group).unwrap_err().to_string();
+        assert!(error.contains("unknown group `no such group`"), "{error}");
     }
 }

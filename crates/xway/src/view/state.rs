@@ -6,6 +6,7 @@ use super::{Paint, View};
 
 impl View for Initialized {
     fn text(&self, _style: Paint) -> String {
-        format!("{}: ready for user {}", self.state, self.owner)
+        let readers = self.group.map(|group| format!(", readable by group {group}"));
+        format!("{}: ready for user {}{}", self.state, self.owner, readers.unwrap_or_default())
     }
 }

@@ -8,7 +8,6 @@ use control::filter::monitor::FilterMonitor;
 use control::filter::top::{TopSampler, TopSenders};
 use control::metrics;
 use control::state::{Holder, Writer};
-use kernel::Program;
 use sys::signal::Stop;
 
 use crate::args::FilterTopArgs;
@@ -65,7 +64,7 @@ impl<'a> Senders<'a> {
     }
 
     /// Continues, or starts, sampling as soon as no other process prevents it.
-    fn follow(&mut self, running: &Program) -> Result<()> {
+    fn follow(&mut self, running: u32) -> Result<()> {
         match &mut self.talkers {
             Some(talkers) => self.held = talkers.follow(running)?,
             None if self.is_wanted && Writer::is_free(&self.context.control) => self.start(),
@@ -100,7 +99,7 @@ fn show(
             continue;
         }
         let shown = monitor_rules.read()?;
-        senders.follow(monitor_rules.program())?;
+        senders.follow(monitor_rules.program_id())?;
         watch.publish(|| metrics::filter(&shown));
         let (talkers, talkers_held_by) = senders.state();
         if !watch.tell_tables(&Top { shown, talkers, talkers_held_by })? {

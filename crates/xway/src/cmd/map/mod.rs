@@ -52,7 +52,7 @@ fn pin(map: &Map, path: &Path, context: &Context) -> Result<Exit> {
 pub fn open(word: &Ref) -> Result<Map> {
     match word {
         Ref::Id(id) => by_id(*id),
-        Ref::Pin(path) => Ok(Map::from_pin(path)?),
+        Ref::Pin(path) => Ok(control::maps::open_pin(path)?),
         Ref::Name(name) => {
             let all: Vec<_> = list::maps()?
                 .into_iter()

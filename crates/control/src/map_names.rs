@@ -1,0 +1,12 @@
+//! Names of the maps that this crate adds to a program.
+
+/// Names of the reasons of a program's verdicts.
+pub const LABELS: &str = "xway_labels";
+/// How the program was attached.
+pub const RECORD: &str = "xway_record";
+/// The rules that a filter was loaded with.
+pub const FILTER_FILE: &str = "filter_file";
+/// Global variables that were set when a filter was loaded.
+pub const FILTER_GLOBALS: &str = "filter_globals";
+/// Map with the time at which an unconfirmed change ends, in nanoseconds of the monotonic clock.
+pub const DEADLINE: &str = "xway_deadline";
