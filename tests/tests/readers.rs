@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -151,6 +151,19 @@ fn members_of_the_group_can_change_nothing() {
         assert!(readable.contains(&shown), "{shown}: {readable:?}");
     }
     assert_eq!(mode(&shared.xway.state().join("lock")), 0o600);
+}
+
+/// As `tmpfiles.d` prepares it; the bpffs is mounted by the first command.
+#[test]
+fn a_directory_of_the_group_is_shared_from_the_first_command_on() {
+    let stage = Stage::new();
+    let shared = Shared::new(&stage);
+    fs::create_dir_all(shared.xway.state()).unwrap();
+    chown(shared.xway.state(), None, Some(READERS)).unwrap();
+    fs::set_permissions(shared.xway.state(), Permissions::from_mode(0o2750)).unwrap();
+    shared.load(RULES, &[]);
+    assert_eq!(shared.json(&["filter", "show", "eth0"])["rules"][0]["name"], "a");
+    assert_eq!(shared.pins().iter().filter(|(_, mode)| *mode == 0o2750).count(), 4);
 }
 
 #[test]

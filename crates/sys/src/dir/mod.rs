@@ -213,7 +213,8 @@ impl AsFd for Dir {
 /// The group that may read a directory, and what will be created in it. That is marked by the
 /// set-group-ID bit, with which new entries get the group of their directory.
 pub fn readers(found: &Metadata) -> Option<u32> {
-    (found.mode() & 0o7777 == SHARED_DIR).then(|| found.gid())
+    // The root of a bpffs is sticky, too.
+    (found.mode() & 0o6777 == SHARED_DIR).then(|| found.gid())
 }
 
 /// Mode of a directory that a group may read.
