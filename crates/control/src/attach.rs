@@ -2,11 +2,13 @@
 
 use kernel::{Mode, Program};
 use serde::Serialize;
-use spec::{Spec, compose};
+use spec::Spec;
+use spec::compose::{self, VerdictSet};
 use sys::errno::E2BIG;
 use sys::net::Netlink;
 
 use crate::Control;
+use crate::counters::VERDICT_SLOTS;
 use crate::error::{Error, Result, full};
 use crate::lockout;
 use crate::notice::Notice;
@@ -124,13 +126,18 @@ fn load(
     let own = compose::counts_itself(&opened.spec, program);
     let mut with_record = opened.spec.clone();
     options.record(&opened.source).add_to(&mut with_record, mode);
+    if mode != Mode::Offload {
+        with_record.maps.extend(opened.kept_map());
+    }
     let plain = own || !options.count || mode == Mode::Offload;
     if plain {
         let object = load(&with_record)?;
         return Ok(Counted { object, counted: own });
     }
-    let composed = compose::counted(&with_record, program).map_err(Error::from);
-    match composed.and_then(|spec| load(&spec)) {
+    let link = compose::Link { spec: &with_record, program, go_on: VerdictSet::EMPTY };
+    let counters = compose::Counters { of_link: vec![Some(0)], slots: VERDICT_SLOTS };
+    let composed = compose::compose(&[link], &counters).map_err(Error::from);
+    match composed.and_then(|composed| load(&composed.spec)) {
         Ok(object) => Ok(Counted { object, counted: true }),
         Err(refused) if is_about_program(&refused) => {
             // If the program alone is refused too, its error is the one to report.
@@ -154,7 +161,7 @@ fn is_about_program(error: &Error) -> bool {
 }
 
 /// Names of the other programs to load: those that program arrays of the object hold.
-fn called(spec: &Spec, program: &str) -> Vec<String> {
+pub(crate) fn called(spec: &Spec, program: &str) -> Vec<String> {
     let initial = spec.maps.iter().flat_map(|map| &map.initial);
     let held = initial.filter_map(|one| match one {
         spec::Initial::Program { program, .. } => spec.programs.get(*program),
@@ -175,7 +182,7 @@ pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
     let all: Vec<_> = Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs().collect();
     let mut programs = Vec::new();
     for one in &all {
-        programs.push(name(target, *one, force)?);
+        programs.extend(names(target, *one, force)?);
     }
     for (mode, program) in all {
         target.slot.detach(target.ifindex, program, mode)?;
@@ -189,18 +196,20 @@ pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
     Ok(programs)
 }
 
-/// The name that a program's owner gave it. Programs that are kept in the state directory are known
-/// by their pins, which takes fewer rights than opening them by their numbers.
+/// The names that a program's owner gave it: those of all members of a chain. Programs that are
+/// kept in the state directory are known by their pins, which takes fewer rights than opening them
+/// by their numbers.
 ///
 /// # Errors
 /// Another process owns it and `force` is not set.
-fn name(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<String> {
-    if let Some(ours) = target.slot.generation_of(id)? {
-        return Ok(ours.name().to_owned());
+fn names(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<Vec<String>> {
+    let ours = target.slot.generations_of(id)?;
+    if !ours.is_empty() {
+        return Ok(ours.iter().map(|one| one.name().to_owned()).collect());
     }
     let program = Program::from_id(id);
     if force {
-        return Ok(program?.name().to_owned());
+        return Ok(vec![program?.name().to_owned()]);
     }
     let name = program.map(|program| format!(" `{}`", program.name())).unwrap_or_default();
     Err(Error::ForeignProgram { interface: target.interface.clone(), id, name, mode: mode.name() })

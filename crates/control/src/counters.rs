@@ -23,8 +23,15 @@ pub enum Counters {
     /// Packets are counted by reason and verdict; `labels` are the names of the reasons.
     Reasons { map: Map, labels: Vec<String> },
     /// Packets are counted by verdict; one further counter is for invalid return values.
-    Verdicts { map: Map },
+    Verdicts {
+        map: Map,
+        /// Number of the program's counter.
+        slot: u32,
+    },
 }
+
+/// Counters of a verdict map: a chain keeps the map when its members change.
+pub const VERDICT_SLOTS: u32 = compose::MAX_LINKS as u32;
 
 /// The values of all counters of a program, read together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +58,7 @@ impl Counters {
                     let labels = btf.as_ref().and_then(stats::labels).unwrap_or_default();
                     return Ok(Some(Self::Reasons { map, labels }));
                 }
-                compose::VERDICTS_MAP => return Ok(Some(Self::Verdicts { map })),
+                compose::VERDICTS_MAP => return Ok(Some(Self::Verdicts { map, slot: 0 })),
                 _ => {}
             }
         }
@@ -64,15 +71,20 @@ impl Counters {
             let labels = labels(generation)?;
             return Ok(Some(Self::Reasons { map, labels }));
         }
+        Self::of_member(generation, 0)
+    }
+
+    /// Opens the counter of a chain's member.
+    pub fn of_member(generation: &Generation, slot: u32) -> Result<Option<Self>> {
         let verdicts = generation.map_if_kept(compose::VERDICTS_MAP)?;
-        Ok(verdicts.map(|map| Self::Verdicts { map }))
+        Ok(verdicts.map(|map| Self::Verdicts { map, slot }))
     }
 
     /// Reads all counters.
     pub fn read(&self) -> Result<Counts> {
         match self {
             Self::Reasons { map, labels } => Ok(Counts::by_reason(&Stats::read(map, labels)?)),
-            Self::Verdicts { map } => Counts::by_verdict(map),
+            Self::Verdicts { map, slot } => Counts::by_verdict(map, *slot),
         }
     }
 }
@@ -122,10 +134,11 @@ impl Counts {
         counts
     }
 
-    fn by_verdict(map: &Map) -> Result<Self> {
+    fn by_verdict(map: &Map, slot: u32) -> Result<Self> {
         let mut counts = Self::default();
         for index in 0..compose::ENTRIES {
-            let Some(value) = map.lookup(&index.to_ne_bytes())? else { continue };
+            let entry = slot * compose::ENTRIES + index;
+            let Some(value) = map.lookup(&entry.to_ne_bytes())? else { continue };
             let count = Count::sum(&value);
             match Verdict::ALL.get(index as usize) {
                 _ if count == Count::default() => {}

@@ -94,7 +94,8 @@ impl RunningDrop {
     pub fn find(slot: &Slot, ifindex: Ifindex) -> Result<Option<Self>> {
         let running = Netlink::open()?.link_by_index(ifindex)?.xdp;
         for (mode, id) in running.programs() {
-            let generation = slot.generation_of(id)?.filter(|one| one.name() == NAME);
+            let generations = slot.generations_of(id)?;
+            let generation = generations.into_iter().find(|one| one.name() == NAME);
             if let Some(generation) = generation {
                 let [shapes, rules4, rules6] =
                     [drop::SHAPES, drop::RULES4, drop::RULES6].map(|name| generation.map(name));

@@ -58,6 +58,7 @@
 
 pub mod apply;
 pub mod attach;
+pub mod chain;
 pub mod check;
 pub mod confirmation;
 pub mod counters;
@@ -76,6 +77,7 @@ pub mod inventory;
 pub mod lockout;
 mod map_names;
 pub mod maps;
+pub mod member;
 pub mod memory;
 pub mod metrics;
 mod notice;

@@ -10,3 +10,7 @@ pub const FILTER_FILE: &str = "filter_file";
 pub const FILTER_GLOBALS: &str = "filter_globals";
 /// Map with the time at which an unconfirmed change ends, in nanoseconds of the monotonic clock.
 pub const DEADLINE: &str = "xway_deadline";
+/// The place of a program in a chain.
+pub const MEMBER: &str = "xway_member";
+/// The object file that a program comes from.
+pub const OBJECT: &str = "xway_object";

@@ -5,11 +5,14 @@
 
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
-use spec::{Initial, Program, ProgramKind, Spec};
+use spec::{Initial, MapDef, Program, ProgramKind, Spec};
 use sys::stdio::{is_stdio, open_input};
 
 use crate::error::{Context as _, ObjectError, Result};
+use crate::map_names::OBJECT;
+use crate::text_map::bytes_map;
 
 /// An object that was read, not loaded.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct Opened {
     pub name: String,
     /// Where it comes from, and what was set.
     pub source: Source,
+    /// The file; empty for a built-in object.
+    bytes: Arc<[u8]>,
 }
 
 /// Where an object comes from, and what was set before it was loaded.
@@ -43,15 +48,24 @@ pub fn open(name: &str) -> Result<Opened> {
     if let Some((name, bytes)) = BUILTIN.iter().find(|(known, _)| *known == name) {
         let spec = Spec::parse(name, bytes)?;
         let source = Source { path: (*name).to_owned(), ..Source::default() };
-        return Ok(Opened { spec, builtin: true, name: (*name).to_owned(), source });
+        let (name, bytes) = ((*name).to_owned(), Arc::default());
+        return Ok(Opened { spec, builtin: true, name, source, bytes });
     }
     let bytes = read(name)?;
-    let name = if is_stdio(Path::new(name)) { "stdin" } else { name };
+    parse(if is_stdio(Path::new(name)) { "stdin" } else { name }, bytes)
+}
+
+/// Parses the bytes of an object file with this path.
+///
+/// # Errors
+/// They are malformed.
+pub fn parse(name: &str, bytes: Vec<u8>) -> Result<Opened> {
     let spec = Spec::parse(name, &bytes)?;
     let path = std::path::absolute(name)
         .map_or_else(|_| name.to_owned(), |path| path.display().to_string());
     let source = Source { path, digest: Some(digest(&bytes)), ..Source::default() };
-    Ok(Opened { spec, builtin: false, name: stem(name).to_owned(), source })
+    let (name, bytes) = (stem(name).to_owned(), bytes.into());
+    Ok(Opened { spec, builtin: false, name, source, bytes })
 }
 
 /// FNV-1a, which recognizes a changed file. It is not meant to resist a deliberate collision.
@@ -63,6 +77,8 @@ fn digest(bytes: &[u8]) -> u64 {
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x100_0000_01b3;
 
+/// Bytes of the largest value of a map (`KMALLOC_MAX_SIZE`).
+const VALUE_MAX: usize = 4 << 20;
 /// Bytes of the largest object that is read.
 const OBJECT_MAX: u64 = 256 << 20;
 
@@ -86,6 +102,13 @@ fn read(path: &str) -> Result<Vec<u8>> {
 }
 
 impl Opened {
+    /// The map that keeps the object file beside a program, so that it can be composed with others
+    /// later; `None` for a built-in object, and for a file that is larger than a value can be.
+    pub(crate) fn kept_map(&self) -> Option<MapDef> {
+        let is_kept = !self.builtin && self.bytes.len() <= VALUE_MAX;
+        is_kept.then(|| bytes_map(OBJECT, &self.bytes))
+    }
+
     /// Sets global variables, each written as text.
     pub fn set(&mut self, values: &[(String, String)]) -> Result<()> {
         values.iter().try_for_each(|(name, value)| Ok(self.spec.set_global_text(name, value)?))
@@ -213,7 +236,8 @@ mod tests {
             ..Program::default()
         };
         let spec = Spec { programs: programs.iter().map(program).collect(), ..Spec::default() };
-        Opened { spec, builtin: false, name: "x".to_owned(), source: Source::default() }
+        let (name, source) = ("x".to_owned(), Source::default());
+        Opened { spec, builtin: false, name, source, bytes: Arc::default() }
     }
 
     #[test]

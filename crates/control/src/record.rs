@@ -125,7 +125,7 @@ impl Record {
     }
 
     /// The line break keeps the map from being empty, which the kernel refuses.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         toml::to_string(self).unwrap_or_default() + "\n"
     }
 }

@@ -19,6 +19,7 @@ use sys::netns::NetNs;
 use crate::Control;
 use crate::counters::{Counters, Counts};
 use crate::error::{Context as _, Error, Result};
+use crate::member::{self, Member};
 use crate::rates::Rates;
 use crate::state::{Generation, Identity, ProgramIdentity, Slot, State};
 use crate::target::no_interface;
@@ -277,6 +278,7 @@ impl StatusMonitor {
             tag: opened.map(|opened| opened.identity.tag.clone()),
             mode: one.mode.name(),
             owner: opened.map(|opened| match &opened.generation {
+                Some(_) if !opened.members.is_empty() => "xway chain".to_owned(),
                 Some(ours) => format!("xway {}", ours.name()),
                 None => holders.owner(one.id, link_id),
             }),
@@ -360,8 +362,10 @@ struct Opened {
     runs: (u64, u64),
     /// Its place in the state directory; `None` for a program of another owner.
     generation: Option<Generation>,
-    /// `None` for a program that does not count.
+    /// `None` for a program that does not count, and for a chain.
     counters: Option<Counters>,
+    /// The members of a chain with their counters.
+    members: Vec<(Member, Counters)>,
     /// Whether it must be confirmed, or was; a program that is loaded otherwise never must.
     is_confirmable: bool,
 }
@@ -369,7 +373,8 @@ struct Opened {
 impl Access {
     /// Opens a program by its pin, else by its id; `None` where it is gone.
     fn of(slot: &Slot, id: u32) -> Result<Option<Self>> {
-        let generation = slot.generation_of(id)?;
+        let generations = slot.generations_of(id)?;
+        let generation = generations.first().cloned();
         let program = match slot.open(id) {
             Ok(program) => Some(program),
             Err(error) if error.errno() == Some(ENOENT) => return Ok(None),
@@ -385,14 +390,23 @@ impl Access {
             (None, None) => None,
         };
         let Some(identity) = identity else { return Ok(Some(Self::NotPermitted)) };
+        let members = members(&generations)?;
         let counters = match (&generation, &program) {
+            (Some(_), _) if !members.is_empty() => None,
             (Some(ours), _) => Counters::kept(ours)?,
             (None, Some(program)) => Counters::of(program)?,
             (None, None) => None,
         };
         let is_confirmable = generation.as_ref().is_some_and(Generation::is_unconfirmed);
-        let mut opened =
-            Opened { program, identity, runs: (0, 0), generation, counters, is_confirmable };
+        let mut opened = Opened {
+            program,
+            identity,
+            runs: (0, 0),
+            generation,
+            counters,
+            members,
+            is_confirmable,
+        };
         opened.read_runs()?;
         Ok(Some(Self::Open(Box::new(opened))))
     }
@@ -425,8 +439,24 @@ impl Opened {
 
     /// `None` for a program that does not count.
     fn counts(&self) -> Result<Option<Counts>> {
-        self.counters.as_ref().map(Counters::read).transpose()
+        if self.members.is_empty() {
+            return self.counters.as_ref().map(Counters::read).transpose();
+        }
+        let read = |(member, counters): &(Member, Counters)| Ok((member.clone(), counters.read()?));
+        let members: Vec<_> = self.members.iter().map(read).collect::<Result<_>>()?;
+        Ok(Some(member::final_counts(&members)))
     }
+}
+
+/// The members of a chain with their counters; empty for a program that was attached alone.
+fn members(generations: &[Generation]) -> Result<Vec<(Member, Counters)>> {
+    // Without pins of a member, the chain runs, and its verdicts are not known.
+    let members = member::members(generations).unwrap_or_default();
+    let counted = members.into_iter().map(|(member, generation)| {
+        Ok(member::counters(&member, &generation)?.map(|counters| (member, counters)))
+    });
+    let counted: Vec<_> = counted.collect::<Result<_>>()?;
+    Ok(counted.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default())
 }
 
 /// Links and processes that hold programs.

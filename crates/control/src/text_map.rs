@@ -12,13 +12,18 @@ pub fn text(bytes: Vec<u8>, what: &'static str) -> Result<String, Malformed> {
 
 /// A constant map that holds a text.
 pub fn text_map(name: &str, text: &str) -> MapDef {
+    bytes_map(name, text.as_bytes())
+}
+
+/// A constant map that holds bytes.
+pub fn bytes_map(name: &str, bytes: &[u8]) -> MapDef {
     MapDef {
         name: name.to_owned(),
         kind: MapKind::ARRAY,
         key_size: 4,
-        value_size: text.len() as u32,
+        value_size: bytes.len() as u32,
         max_entries: 1,
-        contents: Some(text.as_bytes().to_vec()),
+        contents: Some(bytes.to_vec()),
         frozen: true,
         ..MapDef::default()
     }
@@ -26,15 +31,20 @@ pub fn text_map(name: &str, text: &str) -> MapDef {
 
 /// A new map that holds a text, for a program that runs already.
 pub fn create_text_map(name: &str, text: &str) -> Result<Map> {
+    create(&text_map(name, text))
+}
+
+/// Creates a map that holds one value.
+pub fn create(def: &MapDef) -> Result<Map> {
     let create = MapCreate {
-        kind: MapKind::ARRAY.0,
-        key_size: 4,
-        value_size: u32::try_from(text.len()).unwrap_or(u32::MAX),
-        max_entries: 1,
-        name,
+        kind: def.kind.0,
+        key_size: def.key_size,
+        value_size: def.value_size,
+        max_entries: def.max_entries,
+        name: &def.name,
         ..MapCreate::default()
     };
     let map = Map::create(&create)?;
-    map.update(&[0; 4], text.as_bytes(), Expect::Any)?;
+    map.update(&[0; 4], def.contents.as_deref().unwrap_or_default(), Expect::Any)?;
     Ok(map)
 }

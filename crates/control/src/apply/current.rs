@@ -28,11 +28,16 @@ pub struct Running {
     pub generation: Option<Generation>,
     /// `None` for a program of another owner, or of an earlier version.
     pub record: Option<Record>,
+    /// Whether it is a member of a chain with others.
+    pub is_chain: bool,
 }
 
 impl Running {
     /// Whether it is the declared program, perhaps with other options.
     fn is_kind_of(&self, program: &Program) -> bool {
+        if self.is_chain {
+            return false;
+        }
         let has_name = self.generation.as_ref().is_some_and(|one| one.name() == program.name());
         // The object of a built-in program has the name of its function.
         let is_object = self.record.as_ref().is_some_and(|record| record.program.object.is_some());
@@ -54,9 +59,11 @@ impl Current {
         let slot = state.slot(netns, link.ifindex);
         let mut running = Vec::new();
         for (mode, id) in link.xdp.programs() {
-            let generation = slot.generation_of(id)?;
+            let generations = slot.generations_of(id)?;
+            let is_chain = generations.len() > 1;
+            let generation = generations.into_iter().next();
             let record = generation.as_ref().map_or(Ok(None), Record::read)?;
-            running.push(Running { mode, id, generation, record });
+            running.push(Running { mode, id, generation, record, is_chain });
         }
         Ok(Self { name: link.name.clone(), link: link.clone(), slot, running })
     }
@@ -83,6 +90,9 @@ impl Current {
 
     /// What a program is called.
     pub fn name_of(running: &Running) -> String {
+        if running.is_chain {
+            return "the chain".to_owned();
+        }
         if let Some(generation) = &running.generation {
             return generation.name().to_owned();
         }

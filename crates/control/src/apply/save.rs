@@ -126,6 +126,9 @@ fn declaration(
     let [running] = current.running.as_slice() else {
         return Ok(Err("it runs programs in several modes".to_owned()));
     };
+    if running.is_chain {
+        return Ok(Err("it runs a chain, which cannot be declared".to_owned()));
+    }
     let Some(generation) = &running.generation else {
         let name = Current::name_of(running);
         return Ok(Err(format!("its program `{name}` was attached by another tool")));

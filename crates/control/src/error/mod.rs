@@ -1,6 +1,7 @@
 //! `Error`: why a call failed, by cause. Causes that belong to one part of the crate have an enum
 //! of their own, which `Error` wraps.
 
+mod chain;
 mod confirmation;
 mod daemon;
 mod function;
@@ -17,6 +18,7 @@ use std::{fmt, io};
 
 use sys::cap::Cap;
 
+pub use chain::ChainError;
 pub use confirmation::ConfirmationError;
 pub use daemon::DaemonError;
 pub use function::FunctionError;
@@ -95,6 +97,9 @@ pub enum Error {
         /// The name of an existing rule that was probably meant.
         similar: Option<String>,
     },
+    /// A chain cannot be changed.
+    #[error("{0}")]
+    Chain(#[from] ChainError),
     /// A map does not accept a change.
     #[error("{0}")]
     Map(#[from] MapError),

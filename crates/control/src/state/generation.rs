@@ -24,6 +24,22 @@ pub struct Companions<'a> {
     pub confirmed: Option<&'a Program>,
 }
 
+/// The program of a generation and its maps, each with the name of its pin.
+#[derive(Debug)]
+pub struct Pins<'a> {
+    /// Name of what is attached.
+    pub name: String,
+    pub maps: Vec<(String, &'a Map)>,
+}
+
+impl<'a> Pins<'a> {
+    /// All maps of an object.
+    pub fn of(name: &str, object: &'a Object) -> Self {
+        let maps = object.maps().iter().map(|map| (map.name().to_owned(), map));
+        Self { name: name.to_owned(), maps: maps.collect() }
+    }
+}
+
 /// A directory of pins. It is complete when it contains the program, which is pinned last.
 #[derive(Clone, Debug)]
 pub struct Generation {
@@ -35,16 +51,16 @@ impl Generation {
         Self { folder }
     }
 
-    /// Pins all maps of `object`, then `program`.
+    /// Pins the maps, then `program`.
     pub(super) fn create(
         &self,
-        object: &Object,
+        pins: &Pins<'_>,
         program: &Program,
         companions: Companions<'_>,
     ) -> Result<Self> {
         let shown = || format!("cannot keep the program at {}", self.folder.display());
         create_dir(&self.folder).with_context(shown)?;
-        match self.fill(object, program, companions) {
+        match self.fill(pins, program, companions) {
             Ok(()) => Ok(self.clone()),
             Err(error) => {
                 // The first error is reported; the next writer removes what is left.
@@ -54,12 +70,12 @@ impl Generation {
         }
     }
 
-    fn fill(&self, object: &Object, program: &Program, companions: Companions<'_>) -> Result<()> {
+    fn fill(&self, pins: &Pins<'_>, program: &Program, companions: Companions<'_>) -> Result<()> {
         create_dir(&self.maps()).context("cannot create the directory of maps")?;
-        for map in object.maps() {
-            let pin = self.maps().join(pin_name(map.name()));
+        for (name, map) in &pins.maps {
+            let pin = self.maps().join(pin_name(name));
             map.pin(&pin)?;
-            if is_shared(map.name()) {
+            if is_shared(name) {
                 share(&pin)?;
             }
         }
@@ -83,7 +99,7 @@ impl Generation {
         self.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    pub(super) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         let name = self.folder_name();
         name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
     }
@@ -144,6 +160,12 @@ impl Generation {
         if_pinned(Program::from_pin(&self.folder.join(BEFORE)))
     }
 
+    /// Names of the pins of its maps.
+    pub fn map_names(&self) -> Vec<String> {
+        let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+        files(&self.maps()).iter().filter_map(name).collect()
+    }
+
     /// A map of the object; `None` if the object has no such map.
     pub fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
         if_pinned(open_pin(&self.maps().join(pin_name(name))))
@@ -188,7 +210,7 @@ impl Generation {
 }
 
 /// The name of a pin: a bpffs reserves names with dots.
-pub(super) fn pin_name(name: &str) -> String {
+pub fn pin_name(name: &str) -> String {
     let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name = name.trim_start_matches('.');
     name.chars().map(|c| if usable(c) { c } else { '_' }).take(NAME_LIMIT).collect()

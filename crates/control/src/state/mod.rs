@@ -42,7 +42,7 @@ use sys::netns::{NetNs, NetNsId};
 use crate::error::{Context as _, Error, Result, full};
 
 pub use crate::error::Holder;
-pub use generation::{Companions, Generation};
+pub use generation::{Companions, Generation, Pins, pin_name};
 pub use identity::{Identity, ProgramIdentity};
 use journal::{Journal, Step};
 use lock::Lock;

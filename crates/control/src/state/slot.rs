@@ -75,7 +75,11 @@ impl Slot {
     /// The next generation of this name, which does not exist yet.
     pub(super) fn next(&self, name: &str) -> Result<Generation> {
         let number = self.generations()?.iter().map(Generation::number).max().unwrap_or(0) + 1;
-        Ok(Generation::at(self.folder.join(format!("{}-{number}", pin_name(name)))))
+        Ok(self.numbered(name, number))
+    }
+
+    pub(super) fn numbered(&self, name: &str, number: u64) -> Generation {
+        Generation::at(self.folder.join(format!("{}-{number}", pin_name(name))))
     }
 
     /// The generation in the directory of this name.
@@ -191,6 +195,20 @@ impl Slot {
             }
         }
         Ok(None)
+    }
+
+    /// All generations of this program: one for each member of a chain.
+    ///
+    /// # Errors
+    /// A pin cannot be opened, so the program may have another generation.
+    pub fn generations_of(&self, program_id: u32) -> Result<Vec<Generation>> {
+        let mut all = Vec::new();
+        for one in self.generations()? {
+            if one.is_of(program_id)? {
+                all.push(one);
+            }
+        }
+        Ok(all)
     }
 
     /// Removes generations that the pinned link does not run. Without a link (attached by netlink,

@@ -11,7 +11,7 @@ use kernel::{Attach, Link, Mode, Object, Program, Replace};
 use sys::errno::ENODEV;
 use sys::net::{Ifindex, Netlink};
 
-use super::generation::{Companions, Generation};
+use super::generation::{Companions, Generation, Pins};
 use super::journal::{Running, Step};
 use super::{Slot, remove};
 use crate::error::{Context as _, Malformed, Result};
@@ -34,7 +34,8 @@ pub struct Transaction {
     ifindex: Ifindex,
     program: u32,
     link: Option<Link>,
-    generation: Option<Generation>,
+    /// One for each member of a chain.
+    generations: Vec<Generation>,
     /// The recorded step, if the change has more than one.
     step: Option<Step>,
 }
@@ -50,7 +51,19 @@ impl Slot {
         attach: &Attach<'_>,
         (companions, scope): (Companions<'_>, Scope),
     ) -> Result<Transaction> {
-        Transaction::make(self, &self.next(name)?, object, attach, (companions, scope))
+        let next = self.next(name)?;
+        let pins = [(next, Pins::of(name, object))];
+        Transaction::make(self, &pins, attach, (companions, scope))
+    }
+
+    /// Attaches a program that consists of several, as [`change`](Self::change) does, with a
+    /// generation for each of them.
+    pub fn change_chain(&self, members: Vec<Pins<'_>>, attach: &Attach<'_>) -> Result<Transaction> {
+        let first = self.next("")?.number();
+        let numbered = members.into_iter().zip(first..);
+        let numbered = numbered.map(|(pins, number)| (self.numbered(&pins.name, number), pins));
+        let pins: Vec<_> = numbered.collect();
+        Transaction::make(self, &pins, attach, (Companions::default(), Scope::One))
     }
 }
 
@@ -58,20 +71,23 @@ impl Transaction {
     /// Attaches the program of a new generation.
     pub(super) fn make(
         slot: &Slot,
-        next: &Generation,
-        object: &Object,
+        next: &[(Generation, Pins<'_>)],
         attach: &Attach<'_>,
         (companions, scope): (Companions<'_>, Scope),
     ) -> Result<Self> {
         slot.make_folder()?;
         let old = running(attach)?;
-        let generation = Some(next.create(object, attach.program, companions)?);
         let (slot, ifindex, program) = (slot.clone(), attach.ifindex, attach.program.id());
-        let mut transaction = Self { slot, ifindex, program, link: None, generation, step: None };
+        let (link, generations, step) = (None, Vec::new(), None);
+        let mut transaction = Self { slot, ifindex, program, link, generations, step };
+        for (generation, pins) in next {
+            let made = generation.create(pins, attach.program, companions)?;
+            transaction.generations.push(made);
+        }
         let is_switch = old.is_some_and(|old| old.mode != attach.mode);
         let is_allowed = old.is_none() || attach.replace == Replace::Yes;
         if is_allowed && (is_switch || scope == Scope::Several) {
-            transaction.record(next, attach, old)?;
+            transaction.record(&next[0].0, attach, old)?;
         }
         transaction.link = Some(transaction.slot.attach(
             attach,
@@ -129,7 +145,7 @@ impl Transaction {
         // From here on, errors do not restore the previous programs.
         let kept = transactions.iter_mut().map(|one| {
             one.step = None;
-            one.generation = None;
+            one.generations.clear();
             (one.slot.clone(), one.program)
         });
         let kept: Vec<_> = kept.collect();
@@ -152,7 +168,7 @@ impl Transaction {
         if self.step.take().is_some() {
             let _ = self.slot.journal().end(&[self.ifindex]);
         }
-        self.generation = None;
+        self.generations.clear();
     }
 }
 
@@ -169,9 +185,11 @@ impl Drop for Transaction {
         {
             return;
         }
-        let Some(generation) = self.generation.take() else { return };
-        if !self.still_runs() {
-            let _ = generation.remove();
+        let generations = std::mem::take(&mut self.generations);
+        if !generations.is_empty() && !self.still_runs() {
+            for generation in generations {
+                let _ = generation.remove();
+            }
             self.slot.prune();
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use kernel::{Attach, Mode, Object, Program, Replace};
 use sys::net::{Ifindex, Netlink};
 
-use super::generation::Companions;
+use super::generation::{Companions, Pins};
 use super::{Generation, Scope, Slot, Transaction, Writer, root};
 use crate::error::{Context as _, Result};
 use crate::notice::Notice;
@@ -51,7 +51,8 @@ impl Slot {
         let file = self.trial(next.number());
         let lock = self.lock(&file)?;
         let companions = Companions { before, confirmed: None };
-        let change = Transaction::make(self, &next, object, attach, (companions, Scope::One))?;
+        let pins = [(next, Pins::of(name, object))];
+        let change = Transaction::make(self, &pins, attach, (companions, Scope::One))?;
         Ok(Trial {
             slot: self.clone(),
             ifindex: attach.ifindex,

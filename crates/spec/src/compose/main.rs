@@ -66,12 +66,20 @@ pub enum Form {
     Call,
 }
 
-/// `counters` is the number of the verdict map.
+/// Where verdicts are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting<'a> {
+    /// Number of the verdict map.
+    pub map: usize,
+    /// Number of each link's counter.
+    pub of_link: &'a [Option<u32>],
+}
+
 pub fn generate(
     links: &[Link<'_>],
     programs: &[&Program],
     kind: ProgramKind,
-    counters: usize,
+    counting: Counting<'_>,
     form: Form,
 ) -> Result<Code, Error> {
     let frags = kind.flags & XDP_HAS_FRAGS != 0;
@@ -80,7 +88,7 @@ pub fn generate(
         asm: Assembler::new(MAIN, kind),
         frags,
         keeps_context,
-        counters,
+        counting,
         form,
         notes: Vec::new(),
     };
@@ -116,16 +124,16 @@ enum Part {
     Call(Label),
 }
 
-struct Writer {
+struct Writer<'a> {
     asm: Assembler,
     frags: bool,
     keeps_context: bool,
-    counters: usize,
+    counting: Counting<'a>,
     form: Form,
     notes: Vec<Note>,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn part(&mut self, program: &Program, reserve: i16) -> Part {
         body(program, reserve).map_or_else(|| Part::Call(self.asm.label()), Part::Inline)
     }
@@ -134,25 +142,39 @@ impl Writer {
     fn main(&mut self, links: &[Link<'_>], parts: &[Part]) -> Vec<usize> {
         let mut starts = Vec::new();
         for (number, (link, part)) in links.iter().zip(parts).enumerate() {
-            self.note(format!("length of the packet for {}", link.program));
-            self.length(number);
+            let counter = self.counting.of_link[number];
+            let before = if counter.is_some() { "length of the packet" } else { "context" };
+            self.note(format!("{before} for {}", link.program));
+            self.context(number);
+            if counter.is_some() {
+                self.length();
+            }
             starts.push(self.run(part));
-            self.note(format!("count the verdict of {}", link.program));
-            self.count(number);
+            match counter {
+                Some(counter) => {
+                    self.note(format!("count the verdict of {}", link.program));
+                    self.count(counter);
+                }
+                None => _ = self.asm.mov(R7, R0),
+            }
             let last = number + 1 == links.len();
             self.leave(if last { VerdictSet::EMPTY } else { link.go_on });
         }
         starts
     }
 
-    /// Stores the packet's length; R1 = the context.
-    fn length(&mut self, number: usize) {
-        let a = &mut self.asm;
+    /// R1 = the context.
+    fn context(&mut self, number: usize) {
         if number > 0 {
-            a.load64(R1, CONTEXT);
+            self.asm.load64(R1, CONTEXT);
         } else if self.keeps_context {
-            a.store64(CONTEXT, R1);
+            self.asm.store64(CONTEXT, R1);
         }
+    }
+
+    /// Stores the packet's length; R1 = the context.
+    fn length(&mut self) {
+        let a = &mut self.asm;
         if self.frags {
             // data_end ends the first fragment only.
             a.call(Helper::XDP_GET_BUFF_LEN).store32(LENGTH, R0).load64(R1, CONTEXT);
@@ -189,17 +211,17 @@ impl Writer {
 
     /// Adds the packet to the entry of the verdict in R0, and keeps that in R7. It may be any
     /// number, so the key is cut to the last entry first.
-    fn count(&mut self, number: usize) {
+    fn count(&mut self, counter: u32) {
         let a = &mut self.asm;
         let [known, counted] = [a.label(), a.label()];
         let invalid = ENTRIES as i32 - 1;
         a.mov(R7, R0);
         a.jump32_if(R0, Cond::Lt, invalid, known).mov32(R0, invalid).bind(known);
-        if number > 0 {
-            a.add32(R0, number as i32 * ENTRIES as i32);
+        if counter > 0 {
+            a.add32(R0, (counter * ENTRIES) as i32);
         }
         a.store32(KEY, R0);
-        a.lookup(self.counters, KEY).jump_if(R0, Cond::Eq, 0, counted);
+        a.lookup(self.counting.map, KEY).jump_if(R0, Cond::Eq, 0, counted);
         a.count(R0.at(0), 1, R1).load32(R2, LENGTH).count(R0.at(8), R2, R1);
         a.bind(counted);
     }

@@ -54,15 +54,25 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
+    /// Names of each link's maps, in its own object and in this one.
+    pub fn names(&self) -> Vec<Vec<(String, String)>> {
+        let of_source = |source: &usize| {
+            let Source { spec, maps, .. } = &self.sources[*source];
+            let pairs = spec.maps.iter().zip(maps);
+            pairs.map(|(own, map)| (own.name.clone(), self.spec.maps[*map].name.clone())).collect()
+        };
+        self.of_link.iter().map(of_source).collect()
+    }
+
     /// Declares the verdict map and returns its number.
-    pub fn counters(&mut self, links: usize) -> usize {
+    pub fn counters(&mut self, slots: u32) -> usize {
         let [key_type, value_type] = self.types.counters();
         self.spec.maps.push(MapDef {
             name: VERDICTS_MAP.to_owned(),
             kind: MapKind::PERCPU_ARRAY,
             key_size: 4,
             value_size: 16,
-            max_entries: ENTRIES * links as u32,
+            max_entries: ENTRIES * slots,
             key_type,
             value_type,
             ..MapDef::default()

@@ -37,9 +37,9 @@ pub use splice::{globalize, inline, splice};
 use crate::model::{Program, ProgramKind, Spec, Target};
 use crate::runtime::Verdict;
 
-/// Per-CPU array of `{u64 packets, u64 bytes}`: [`ENTRIES`] for each program of the chain in
-/// order, by verdict, the last for invalid return values. Bytes are the packet's
-/// length when that program saw it.
+/// Per-CPU array of `{u64 packets, u64 bytes}`: [`ENTRIES`] for each counter of the chain, by
+/// verdict, the last for invalid return values. Bytes are the packet's length when that program saw
+/// it. The counters have the numbers of the programs unless [`compose`] is given others.
 pub const VERDICTS_MAP: &str = "xway_verdicts";
 
 /// Entries of [`VERDICTS_MAP`] for one program: the five verdicts and "no verdict".
@@ -52,7 +52,7 @@ pub const OWN_STATS_MAP: &str = "xway_stats";
 pub const MAIN: &str = "xway_main";
 
 /// Programs of one chain.
-pub const MAX_LINKS: usize = 32;
+pub const MAX_LINKS: usize = 64;
 
 /// Load flag of programs that take packets of several buffers.
 const XDP_HAS_FRAGS: u32 = ProgramKind::XDP_FRAGS.flags;
@@ -67,6 +67,33 @@ pub struct Link<'a> {
     /// After these verdicts the next program runs; any other one is final. The last program's
     /// verdict is always final.
     pub go_on: VerdictSet,
+}
+
+/// Where the verdicts of a chain's programs are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// For each program in order: the number of its counter; `None` for one that is not counted.
+    pub of_link: Vec<Option<u32>>,
+    /// Counters of the map, used or not. A chain that keeps the map when its programs change needs
+    /// one of constant size.
+    pub slots: u32,
+}
+
+impl Counters {
+    /// One counter for each of a number of programs, in order.
+    pub fn in_order(links: usize) -> Self {
+        let slots = u32::try_from(links).unwrap_or(u32::MAX);
+        Self { of_link: (0..slots).map(Some).collect(), slots }
+    }
+}
+
+/// Several programs as one.
+#[derive(Clone, Debug)]
+pub struct Composed {
+    /// The object with the composed program.
+    pub spec: Spec,
+    /// For each program in order: names of its maps in its own object and in the composed one.
+    pub maps: Vec<Vec<(String, String)>>,
 }
 
 /// A set of verdicts. The default is `Pass` alone.
@@ -119,7 +146,18 @@ pub fn counted(spec: &Spec, program: &str) -> Result<Spec, Error> {
 /// # Errors
 /// See [`Error`]; nothing is half-done.
 pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
-    composed(links, main::Form::Inline)
+    Ok(compose(links, &Counters::in_order(links.len()))?.spec)
+}
+
+/// As [`chain`], with these counters and the names that maps have in the result.
+///
+/// # Errors
+/// As [`chain`].
+///
+/// # Panics
+/// `counters` is for another number of programs.
+pub fn compose(links: &[Link<'_>], counters: &Counters) -> Result<Composed, Error> {
+    composed(links, counters, main::Form::Inline)
 }
 
 /// Composes programs so that each is called as a function that the kernel verifies separately,
@@ -129,19 +167,23 @@ pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
 /// # Errors
 /// As [`chain`].
 pub fn chain_of_calls(links: &[Link<'_>]) -> Result<Spec, Error> {
-    composed(links, main::Form::Call)
+    Ok(composed(links, &Counters::in_order(links.len()), main::Form::Call)?.spec)
 }
 
-fn composed(links: &[Link<'_>], form: main::Form) -> Result<Spec, Error> {
+fn composed(links: &[Link<'_>], counters: &Counters, form: main::Form) -> Result<Composed, Error> {
     let programs = check(links)?;
+    assert_eq!(links.len(), counters.of_link.len(), "one counter for each program");
     let kind = common_kind(&programs)?;
     let mut merge = merge::Merge::new(links)?;
-    let counters = merge.counters(links.len());
-    let mut code = main::generate(links, &programs, kind, counters, form)?;
+    let maps = merge.names();
+    let is_counted = counters.of_link.iter().any(Option::is_some);
+    let map = is_counted.then(|| merge.counters(counters.slots));
+    let counting = main::Counting { map: map.unwrap_or(0), of_link: &counters.of_link };
+    let mut code = main::generate(links, &programs, kind, counting, form)?;
     code.program.name = programs[0].name.clone();
     code.program.section = programs[0].section.clone();
     code.program.autoload = programs[0].autoload;
-    merge.finish(code, &programs)
+    Ok(Composed { spec: merge.finish(code, &programs)?, maps })
 }
 
 /// Whether a program keeps statistics of its own, so that counting again would be a waste.

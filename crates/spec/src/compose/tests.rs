@@ -449,7 +449,7 @@ fn refusals_say_what_is_wrong() {
     assert_eq!(chain(&[]).unwrap_err(), Error::Empty);
     let link = Link { spec: &good, program: "good", go_on: default() };
     let error = chain(&[link; MAX_LINKS + 1]).unwrap_err();
-    assert_eq!(error, Error::TooMany { count: 33, limit: 32 });
+    assert_eq!(error, Error::TooMany { count: 65, limit: 64 });
     let end = Link { go_on: VerdictSet::EMPTY, ..link };
     let error = chain(&[link, end, link]).unwrap_err();
     assert_eq!(error, Error::Final { program: "good".to_owned() });

@@ -29,6 +29,18 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    (
+        "chain",
+        &[
+            ("Run a program before the one that is attached", "chain eth1 add log.o --priority 50"),
+            ("Show packets by member and verdict", "chain eth1 show"),
+            (
+                "Run it last, also for packets that are sent back",
+                "chain eth1 move log --priority 900",
+            ),
+            ("Remove it; the others continue", "chain eth1 remove log"),
+        ],
+    ),
     ("detach", &[("Detach what xway attached", "detach eth1")]),
     (
         "apply",

@@ -3,6 +3,7 @@
 mod apply;
 mod attach;
 mod bench;
+mod chain;
 mod daemon;
 mod detect;
 pub mod examples;
@@ -27,6 +28,7 @@ pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, 
 pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
+pub use chain::{ChainAction, ChainAddArgs, ChainArgs};
 pub use daemon::DaemonArgs;
 pub use detect::FilterDetectArgs;
 pub use filter::{
@@ -99,6 +101,9 @@ const GLOBAL: &str = "Global options";
 pub enum Command {
     /// Attach an XDP program to an interface
     Attach(AttachArgs),
+    /// Run several programs on an interface, one after the other
+    #[command(subcommand_required = true)]
+    Chain(ChainArgs),
     /// Detach the programs that xway attached to an interface
     Detach(DetachArgs),
     /// Make interfaces equal to the declarations in a directory

@@ -1,0 +1,125 @@
+//! `ChainReport`: the members of an interface with their counters.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spec::Verdict;
+use sys::net::Netlink;
+use sys::netns::NetNs;
+
+use crate::Control;
+use crate::error::{ChainError, Result};
+use crate::member::{self, Member};
+use crate::state::{Generation, State};
+use crate::target::no_interface;
+
+/// The chain of an interface.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChainReport {
+    /// Name of the interface.
+    pub interface: String,
+    /// `native` or `generic`; `null` if nothing runs.
+    pub mode: Option<&'static str>,
+    /// Id of the composed program; `null` if nothing runs.
+    pub program_id: Option<u32>,
+    /// How the members became one program: `composed`.
+    pub form: &'static str,
+    /// Members in the order in which they run.
+    pub members: Vec<MemberReport>,
+}
+
+/// A member of a chain.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemberReport {
+    /// Name of the member.
+    pub name: String,
+    /// Name of its program.
+    pub program: String,
+    /// Members run in ascending order.
+    pub priority: u32,
+    /// Verdicts after which the next member runs.
+    pub continue_on: Vec<String>,
+    /// Packets that it saw; `null` for a program that is not counted.
+    pub packets: Option<u64>,
+    /// Bytes of these packets.
+    pub bytes: Option<u64>,
+    /// Packets by its verdict; `invalid` are return values that are not verdicts.
+    pub verdicts: BTreeMap<&'static str, u64>,
+    /// Average time of a run in nanoseconds; `null` if it is not measured.
+    pub ns: Option<f64>,
+}
+
+impl MemberReport {
+    fn new(member: &Member, generation: &Generation) -> Result<Self> {
+        let counters = member::counters(member, generation)?;
+        let counts = counters.map(|counters| counters.read()).transpose()?;
+        let mut verdicts = BTreeMap::new();
+        let mut total = None;
+        if let Some(counts) = counts {
+            let all = counts.verdicts.values().copied().fold(counts.invalid, |sum, one| sum + one);
+            total = Some(all);
+            for verdict in Verdict::ALL {
+                verdicts.insert(verdict.name(), counts.verdict(verdict).packets);
+            }
+            verdicts.insert("invalid", counts.invalid.packets);
+        }
+        Ok(Self {
+            name: member.name.clone(),
+            program: member.program.clone(),
+            priority: member.priority,
+            continue_on: member.continue_on.clone(),
+            packets: total.map(|total| total.packets),
+            bytes: total.map(|total| total.bytes),
+            verdicts,
+            ns: None,
+        })
+    }
+}
+
+/// Reads the chain of an interface, without a lock.
+pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
+    let links = Netlink::open()?.links()?;
+    let Some(link) = links.iter().find(|link| link.name == interface) else {
+        return Err(no_interface(interface, &links));
+    };
+    let mut report = ChainReport {
+        interface: interface.to_owned(),
+        mode: None,
+        program_id: None,
+        form: COMPOSED,
+        members: Vec::new(),
+    };
+    let mut programs = link.xdp.programs();
+    let Some((mode, id)) = programs.next() else { return Ok(report) };
+    if programs.next().is_some() {
+        return Err(ChainError::SeveralModes.into());
+    }
+    (report.mode, report.program_id) = (Some(mode.name()), Some(id));
+    let slot = State::read(control)?.slot(NetNs::current()?.id()?, link.ifindex);
+    let generations = slot.generations_of(id)?;
+    let members = member::members(&generations)?;
+    match (members.as_slice(), generations.as_slice()) {
+        ([], [alone]) => report.members.push(MemberReport::new(&alone_member(alone), alone)?),
+        _ => {
+            for (member, generation) in &members {
+                report.members.push(MemberReport::new(member, generation)?);
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// A program that was attached alone, as the only member.
+fn alone_member(generation: &Generation) -> Member {
+    let program = generation.identity().ok().flatten().map(|one| one.program.name);
+    Member {
+        name: generation.name().to_owned(),
+        program: program.unwrap_or_default(),
+        priority: super::default_priority(generation.name()),
+        continue_on: member::names(spec::compose::VerdictSet::default()),
+        counter: None,
+        members: 1,
+    }
+}
+
+const COMPOSED: &str = "composed";

@@ -1,0 +1,49 @@
+//! Why a chain cannot be changed.
+
+use spec::UnknownVerdict;
+
+/// Why a chain cannot be changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChainError {
+    /// Another member has the name.
+    #[error("the chain has a member `{name}` already: give the new one another name (--name)")]
+    NameTaken { name: String },
+    /// No member has the name.
+    #[error("the chain has no member `{name}`; it has {}", known.join(", "))]
+    NoMember { name: String, known: Vec<String> },
+    /// A name that no directory can have.
+    #[error("invalid name `{name}`: expected letters, digits, `_` and `-`, at most {limit}")]
+    Name { name: String, limit: usize },
+    /// More members than a chain can have.
+    #[error("a chain has at most {limit} members")]
+    TooMany { limit: usize },
+    /// A program that is made of rules or of a configuration, and of no object.
+    #[error("`{program}` is made of rules, and only programs of objects can be composed so far")]
+    NotAnObject { program: String },
+    /// The object was not kept, and its file has other contents now.
+    #[error("{path} was changed since it was attached: attach it again")]
+    Changed { path: String },
+    /// Pins of members were removed.
+    #[error(
+        "pins of {} members are missing, so the chain cannot be changed: detach it and attach its \
+         programs again",
+        expected.abs_diff(*found)
+    )]
+    MissingPins { found: usize, expected: usize },
+    /// The programs run in several modes.
+    #[error("programs run in several modes: detach one of them")]
+    SeveralModes,
+    /// The chain runs in another mode.
+    #[error("the chain runs in {running} mode: detach it before you attach it in {asked} mode")]
+    Mode { running: &'static str, asked: &'static str },
+    /// A word that is not a verdict.
+    #[error("{0}")]
+    Verdict(#[from] UnknownVerdict),
+    /// Each program is accepted, but not all of them as one.
+    #[error(
+        "the kernel accepts each of the {members} programs, but not the chain: its stack, its \
+         instructions or its maps (at most 64) are too many together"
+    )]
+    Together { members: usize },
+}

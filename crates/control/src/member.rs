@@ -1,0 +1,135 @@
+//! `Member`: the place of a program in a chain, stored with it in the kernel.
+//!
+//! A chain is one program, composed of several, with a generation for each of them: all of these
+//! have the same program and maps of their own. A program that was attached alone has no such
+//! record: it is a chain of one.
+
+use serde::{Deserialize, Serialize};
+use spec::compose::VerdictSet;
+use spec::{Map as _, Verdict};
+
+use crate::counters::{Counters, Counts};
+use crate::error::{ChainError, Result};
+use crate::map_names::MEMBER;
+use crate::state::Generation;
+
+/// The place of a program in a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Member {
+    /// Name of the member, which no other one has.
+    pub name: String,
+    /// Program of its object.
+    pub program: String,
+    /// Members run in ascending order.
+    pub priority: u32,
+    /// Names of the verdicts after which the next member runs.
+    pub continue_on: Vec<String>,
+    /// Number of its counter; `None` for a program that is not counted by the chain.
+    pub counter: Option<u32>,
+    /// Members of the chain.
+    pub members: usize,
+}
+
+impl Member {
+    /// Reads the record of a generation; `None` for a program that was attached alone.
+    pub fn read(generation: &Generation) -> Result<Option<Self>> {
+        let Some(map) = generation.map_if_kept(MEMBER)? else { return Ok(None) };
+        let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
+        Ok(std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str(text).ok()))
+    }
+
+    /// The text that is stored.
+    pub fn text(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// The verdicts after which the next member runs.
+    pub fn verdicts(&self) -> VerdictSet {
+        self.continue_on.iter().filter_map(|name| name.parse::<Verdict>().ok()).collect()
+    }
+}
+
+/// Names of verdicts, as they are stored.
+pub fn names(verdicts: VerdictSet) -> Vec<String> {
+    verdicts.iter().map(|verdict| verdict.name().to_owned()).collect()
+}
+
+/// The members of a program, in order; empty for one that was attached alone.
+///
+/// # Errors
+/// Pins of a member are missing.
+pub fn members(generations: &[Generation]) -> Result<Vec<(Member, Generation)>> {
+    let mut all = Vec::new();
+    for generation in generations {
+        if let Some(member) = Member::read(generation)? {
+            all.push((member, generation.clone()));
+        }
+    }
+    let expected = all.iter().map(|(member, _)| member.members).max().unwrap_or(0);
+    if all.len() != expected {
+        return Err(ChainError::MissingPins { found: all.len(), expected }.into());
+    }
+    all.sort_by_key(|(member, generation)| (member.priority, generation.number()));
+    Ok(all)
+}
+
+/// The counters of one member; `None` if it is not counted.
+pub fn counters(member: &Member, generation: &Generation) -> Result<Option<Counters>> {
+    match member.counter {
+        Some(counter) => Counters::of_member(generation, counter),
+        None => Counters::kept(generation),
+    }
+}
+
+/// Packets by the verdicts of the whole chain: of each member those that are final.
+pub fn final_counts(members: &[(Member, Counts)]) -> Counts {
+    let mut total = Counts::default();
+    for (number, (member, counts)) in members.iter().enumerate() {
+        let is_last = number + 1 == members.len();
+        for (verdict, count) in &counts.verdicts {
+            if is_last || !member.verdicts().contains(*verdict) {
+                *total.verdicts.entry(*verdict).or_default() += *count;
+            }
+        }
+        total.invalid += counts.invalid;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use functions::stats::Count;
+
+    use super::*;
+
+    fn member(name: &str, verdicts: &[Verdict]) -> Member {
+        Member {
+            name: name.to_owned(),
+            program: name.to_owned(),
+            priority: 100,
+            continue_on: names(verdicts.iter().copied().collect()),
+            counter: Some(0),
+            members: 2,
+        }
+    }
+
+    #[test]
+    fn a_member_is_read_as_it_was_written() {
+        let one = Member { counter: None, ..member("a", &[Verdict::Pass, Verdict::Tx]) };
+        assert_eq!(toml::from_str::<Member>(&one.text()).unwrap(), one);
+        assert_eq!(one.verdicts(), [Verdict::Pass, Verdict::Tx].into_iter().collect());
+    }
+
+    #[test]
+    fn final_verdicts_are_those_that_end_the_chain() {
+        let counts = |pass: u64, drop: u64| {
+            let count = |packets| Count { packets, bytes: 60 * packets };
+            let verdicts = [(Verdict::Pass, count(pass)), (Verdict::Drop, count(drop))];
+            Counts { verdicts: verdicts.into(), ..Counts::default() }
+        };
+        let first = (member("first", &[Verdict::Pass]), counts(70, 30));
+        let last = (member("last", &[Verdict::Pass]), counts(60, 10));
+        assert_eq!(final_counts(&[first, last]), counts(60, 40));
+    }
+}

@@ -1,0 +1,250 @@
+//! `xway chain`: several programs on one interface.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use kernel::{Attach, Mode, Replace};
+use lab::{LinkOptions, TwoHosts};
+use serde_json::Value;
+use xway_tests::flood::traffic::{Source, Traffic};
+use xway_tests::program::foreign;
+use xway_tests::random::Random;
+use xway_tests::stage::{PATIENCE, Stage};
+use xway_tests::xway::{Answer, Xway, prebuilt};
+
+fn object(name: &str) -> String {
+    prebuilt(&format!("test/{name}.o")).to_str().unwrap().to_owned()
+}
+
+fn chain(stage: &Stage, words: &[&str]) -> Answer {
+    stage.run(&[&["--json", "chain", "eth0"], words].concat())
+}
+
+/// The members after a change.
+#[track_caller]
+fn changed(stage: &Stage, words: &[&str]) -> Vec<Value> {
+    chain(stage, words).json(0)["members"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn error(stage: &Stage, words: &[&str]) -> String {
+    stage.run(&[&["chain", "eth0"], words].concat()).error()
+}
+
+fn names(members: &[Value]) -> Vec<&str> {
+    members.iter().map(|member| member["name"].as_str().unwrap()).collect()
+}
+
+/// Packets of a member, with those that it dropped.
+fn packets(stage: &Stage, name: &str) -> [u64; 2] {
+    let members = changed(stage, &["show"]);
+    let member = members.iter().find(|member| member["name"] == name).unwrap();
+    [member["packets"].as_u64().unwrap(), member["verdicts"]["drop"].as_u64().unwrap()]
+}
+
+/// Waits until a member has seen this number of packets.
+#[track_caller]
+fn settle(stage: &Stage, name: &str, total: u64) {
+    let seen = || Ok((packets(stage, name)[0] >= total).then_some(()));
+    lab::until("packets", PATIENCE, seen).unwrap();
+}
+
+#[test]
+fn members_run_in_order_and_keep_their_maps() {
+    let stage = Stage::new();
+    stage.json(&["drop", "eth0", "any udp 7"]);
+    let [dropped, passed] = [7, 9].map(|port| stage.flow(port).udp(b"x").unwrap());
+    stage.send(&dropped, 2);
+    let members = changed(&stage, &["add", &object("seen"), "--priority", "50"]);
+    assert_eq!(names(&members), ["seen", "drop"]);
+    assert_eq!(members[1]["packets"], 2, "counted before it was a member: {members:#?}");
+    stage.send(&dropped, 3);
+    stage.send(&passed, 4);
+    settle(&stage, "seen", 7);
+    assert_eq!((packets(&stage, "seen"), packets(&stage, "drop")), ([7, 0], [9, 5]));
+
+    // Its rules are changed in place, and the status is that of the whole chain.
+    stage.json(&["drop", "eth0", "--add", "any udp 9"]);
+    stage.send(&passed, 2);
+    settle(&stage, "seen", 9);
+    assert_eq!(packets(&stage, "drop"), [11, 7]);
+    let status = stage.status();
+    let program = &status["programs"][0];
+    assert_eq!(program["owner"], "xway chain", "{status:#}");
+    assert_eq!(program["rates"]["verdicts"]["drop"]["packets"], 7);
+
+    // After `drop`, it sees what that passes; after another verdict the chain ends.
+    let members = changed(&stage, &["move", "seen", "--priority", "900"]);
+    assert_eq!(names(&members), ["drop", "seen"]);
+    stage.send(&dropped, 5);
+    settle(&stage, "drop", 16);
+    assert_eq!((packets(&stage, "seen"), packets(&stage, "drop")), ([9, 0], [16, 12]));
+    let members = changed(&stage, &["move", "drop", "--continue-on", "pass,drop"]);
+    assert_eq!(members[0]["continue_on"], serde_json::json!(["drop", "pass"]));
+    stage.send(&dropped, 1);
+    settle(&stage, "drop", 17);
+    assert_eq!(packets(&stage, "seen"), [10, 0]);
+
+    let members = changed(&stage, &["remove", "drop"]);
+    assert_eq!(names(&members), ["seen"]);
+    assert_eq!(members[0]["packets"], 10);
+    let report = chain(&stage, &["remove", "seen"]).json(0);
+    assert_eq!(report["program_id"], Value::Null);
+    assert_eq!((stage.attached(), stage.kept()), (vec![], 0));
+}
+
+#[test]
+fn an_attached_object_becomes_a_member_even_without_its_file() {
+    let stage = Stage::new();
+    let path = stage.xway.state().join("mine.o");
+    fs::copy(object("seen"), &path).unwrap();
+    stage.json(&["attach", "eth0", path.to_str().unwrap(), "--set", "verdict=1"]);
+    let frame = stage.flow(9).udp(b"x").unwrap();
+    stage.send(&frame, 3);
+    settle(&stage, "mine", 3);
+    fs::remove_file(&path).unwrap();
+    let members = changed(&stage, &["add", &object("seen"), "--priority", "1"]);
+    assert_eq!(names(&members), ["seen", "mine"]);
+    assert_eq!(packets(&stage, "mine"), [3, 3], "its count continues");
+    stage.send(&frame, 2);
+    settle(&stage, "mine", 5);
+    assert_eq!((packets(&stage, "seen"), packets(&stage, "mine")), ([2, 0], [5, 5]));
+    // A member that is removed and added again counts from zero.
+    changed(&stage, &["remove", "seen"]);
+    changed(&stage, &["add", &object("seen"), "--priority", "1"]);
+    assert_eq!(packets(&stage, "seen"), [0, 0]);
+}
+
+const PLACE: &str = "maps/xway_member";
+
+#[test]
+fn what_cannot_be_done_changes_nothing() {
+    let stage = Stage::new();
+    changed(&stage, &["add", &object("seen"), "--name", "a"]);
+    changed(&stage, &["add", &object("seen"), "--name", "b"]);
+    let before = (stage.attached(), stage.pins());
+    for (words, part) in [
+        (&["add", &object("seen"), "--name", "a"][..], "the chain has a member `a` already"),
+        (&["add", &object("seen"), "--name", "a/b"], "invalid name `a/b`"),
+        (&["add", &object("seen"), "--mode", "generic"], "the chain runs in native mode"),
+        (&["remove", "c"], "no member `c`; it has a, b"),
+        (&["move", "c", "--priority", "1"], "no member `c`"),
+    ] {
+        let text = error(&stage, words);
+        assert!(text.contains(part), "{words:?}: {text}");
+        assert_eq!((stage.attached(), stage.pins()), before, "{words:?}");
+    }
+    let text = stage.run(&["chain", "eth0", "move", "a", "--continue-on", "pas"]).error();
+    assert!(text.contains("unknown verdict `pas`"), "{text}");
+    // Pins that were removed: what remains is not taken for the whole.
+    let is_of_a = |pin: &&PathBuf| pin.to_str().unwrap().contains("/a-") && pin.ends_with(PLACE);
+    let lost = before.1.iter().find(is_of_a).unwrap();
+    fs::remove_file(stage.xway.state().join("bpf").join(lost)).unwrap();
+    let text = error(&stage, &["remove", "b"]);
+    assert!(text.contains("pins of 1 members are missing"), "{text}");
+    stage.run(&["detach", "eth0"]).ended(0);
+    assert_eq!((stage.attached(), stage.kept()), (vec![], 0));
+}
+
+/// The kernel allows 64 maps for a program; each member has two here.
+#[test]
+fn a_member_that_fails_only_in_company_is_refused_as_such() {
+    let stage = Stage::new();
+    let mut before = Vec::new();
+    for number in 1..=40 {
+        let words = ["chain", "eth0", "add", &object("seen"), "--name", &format!("m{number}")];
+        let answer = stage.run(&words);
+        if answer.code != 0 {
+            assert!(number > 30, "{number}: {answer:?}");
+            let part = format!("accepts each of the {number} programs, but not the chain");
+            assert!(answer.stderr.contains(&part), "{answer:?}");
+            assert_eq!(stage.attached(), before);
+            return;
+        }
+        before = stage.attached();
+    }
+    panic!("all of them were accepted");
+}
+
+#[test]
+fn programs_of_others_are_not_touched() {
+    let stage = Stage::new();
+    let object_of_other = foreign();
+    let ifindex = stage.net.b.ifindex("eth0").unwrap();
+    let program = object_of_other.program("drop_udp").unwrap();
+    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
+    let link = stage.net.b.run(|| kernel::attach(&attach)).unwrap().unwrap();
+    let text = error(&stage, &["add", &object("seen")]);
+    assert!(text.contains("which xway did not attach"), "{text}");
+    drop(link);
+    let path = stage.xway.state().join("rules.toml");
+    fs::write(&path, "rules = ['drop udp dport 7']\n").unwrap();
+    stage.run(&["filter", "load", "eth0", path.to_str().unwrap()]).ended(0);
+    let text = error(&stage, &["add", &object("seen")]);
+    assert!(text.contains("`filter` cannot be part of a chain"), "{text}");
+    assert_eq!(stage.attached().len(), 1);
+}
+
+/// A chain of eight members of one object.
+fn eight(xway: &Xway, net: &TwoHosts) -> Vec<String> {
+    let names: Vec<_> = (1..=8).map(|number| format!("m{number}")).collect();
+    for name in &names {
+        let words = ["chain", "eth0", "add", &object("seen"), "--name", name];
+        let answer = xway.run_in(&net.b, &words);
+        assert_eq!(answer.code, 0, "{answer:?}");
+    }
+    names
+}
+
+#[test]
+fn each_member_counts_each_packet_once_while_the_chain_changes() {
+    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
+    let xway = Xway::new();
+    let names = eight(&xway, &net);
+    let counts = || {
+        let report = xway.run_in(&net.b, &["--json", "chain", "eth0", "show"]).json(0);
+        let members = report["members"].as_array().unwrap().clone();
+        assert_eq!(members.len(), 8, "{report:#}");
+        let one = |member: &Value| {
+            (member["name"].as_str().unwrap().to_owned(), member["packets"].as_u64().unwrap())
+        };
+        members.iter().map(one).collect::<BTreeMap<_, _>>()
+    };
+    // Hosts announce their addresses while the chain is made.
+    let before = counts();
+    let mut random = Random::new(19);
+    let traffic = Traffic::start(&net, Source::Redirect);
+    for round in 0..60 {
+        let name = random.one(&names);
+        let priority = (random.below(900) + 1).to_string();
+        let words = ["chain", "eth0", "move", name, "--priority", &priority];
+        if round % 5 == 4 {
+            // Killed at any point, it leaves the old chain or the new one.
+            let mut command = xway.command_in(&net.b, &words);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            thread::sleep(Duration::from_micros(random.below(40_000) as u64));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        } else {
+            let answer = xway.run_in(&net.b, &words);
+            assert_eq!(answer.code, 0, "{answer:?}");
+        }
+    }
+    let sent = traffic.stop();
+    assert!(sent > 1000, "{sent}");
+    let passed = || {
+        let now = counts();
+        before.iter().map(|(name, count)| now[name] - count).collect::<Vec<_>>()
+    };
+    lab::until("the last frames", Duration::from_secs(20), || {
+        Ok(passed().iter().all(|count| *count >= sent).then_some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error}: {sent} sent, {:?}", passed()));
+    let passed = passed();
+    assert!(passed.iter().all(|count| *count == passed[0]), "{sent} sent, {passed:?}");
+}
