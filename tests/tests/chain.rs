@@ -11,6 +11,7 @@ use std::time::Duration;
 use kernel::{Attach, Mode, Replace};
 use lab::{LinkOptions, TwoHosts};
 use serde_json::Value;
+use xway_tests::filter::{rules, show};
 use xway_tests::flood::traffic::{Source, Traffic};
 use xway_tests::program::foreign;
 use xway_tests::random::Random;
@@ -182,12 +183,6 @@ fn programs_of_others_are_not_touched() {
     let text = error(&stage, &["add", &object("seen")]);
     assert!(text.contains("which xway did not attach"), "{text}");
     drop(link);
-    let path = stage.xway.state().join("rules.toml");
-    fs::write(&path, "rules = ['drop udp dport 7']\n").unwrap();
-    stage.run(&["filter", "load", "eth0", path.to_str().unwrap()]).ended(0);
-    let text = error(&stage, &["add", &object("seen")]);
-    assert!(text.contains("`filter` cannot be part of a chain"), "{text}");
-    assert_eq!(stage.attached().len(), 1);
 }
 
 /// A chain of eight members of one object.
@@ -247,4 +242,89 @@ fn each_member_counts_each_packet_once_while_the_chain_changes() {
     .unwrap_or_else(|error| panic!("{error}: {sent} sent, {:?}", passed()));
     let passed = passed();
     assert!(passed.iter().all(|count| *count == passed[0]), "{sent} sent, {passed:?}");
+}
+
+fn load(stage: &Stage, rules: &str) -> Answer {
+    let path = stage.xway.state().join("rules.toml");
+    fs::write(&path, rules).unwrap();
+    stage.run(&["--json", "filter", "load", "eth0", path.to_str().unwrap()])
+}
+
+#[test]
+fn a_filter_joins_and_keeps_its_counts_while_rules_and_members_change() {
+    let stage = Stage::new();
+    stage.json(&["attach", "eth0", &object("seen")]);
+    load(&stage, "rules = ['seven: drop udp dport 7', 'few: limit 1kpps per source udp']\n")
+        .json(0);
+    assert_eq!(names(&changed(&stage, &["show"])), ["filter", "seen"]);
+    let [seven, nine] = [7, 9].map(|port| stage.flow(port).udp(b"x").unwrap());
+    stage.send(&seven, 3);
+    stage.send(&nine, 2);
+    settle(&stage, "filter", 5);
+    assert_eq!((packets(&stage, "filter"), packets(&stage, "seen")), ([5, 3], [2, 0]));
+
+    // Other rules are loaded: the counts of those that remain continue.
+    load(
+        &stage,
+        "rules = ['nine: drop udp dport 9', 'seven: drop udp dport 7', \
+         'few: limit 1kpps per source udp']\n",
+    )
+    .json(0);
+    stage.send(&nine, 4);
+    settle(&stage, "filter", 9);
+    let counted = |stage: &Stage| rules(&show(stage));
+    let expected = [("nine", 4), ("seven", 3), ("few", 2)];
+    assert_eq!(counted(&stage), expected.map(|(name, count)| (name.to_owned(), count)));
+    assert_eq!(packets(&stage, "seen"), [2, 0], "and those of the other member");
+    // Other members change: the filter's counts continue as well.
+    changed(&stage, &["add", &object("seen"), "--name", "first", "--priority", "1"]);
+    changed(&stage, &["move", "filter", "--priority", "500"]);
+    stage.send(&seven, 1);
+    settle(&stage, "filter", 10);
+    assert_eq!(names(&changed(&stage, &["show"])), ["first", "seen", "filter"]);
+    assert_eq!((packets(&stage, "seen"), packets(&stage, "filter")), ([3, 0], [10, 8]));
+    let expected = [("nine", 4), ("seven", 4), ("few", 2)];
+    assert_eq!(counted(&stage), expected.map(|(name, count)| (name.to_owned(), count)));
+
+    // A broken rule changes nothing; what needs the interface for itself is refused.
+    let before = stage.attached();
+    load(&stage, "rules = ['drop udp dprot 7']\n").error();
+    let text = stage.run(&["filter", "detect", "eth0", "--time", "1s"]).error();
+    assert!(text.contains("member of a chain"), "{text}");
+    assert_eq!(stage.attached(), before);
+    // Without the others it is a filter as any; without it, the others continue.
+    changed(&stage, &["remove", "first"]);
+    stage.run(&["filter", "unload", "eth0"]).ended(0);
+    assert_eq!(names(&changed(&stage, &["show"])), ["seen"]);
+    assert_eq!(packets(&stage, "seen"), [3, 0]);
+    load(&stage, "rules = ['seven: drop udp dport 7']\n").json(0);
+    changed(&stage, &["remove", "seen"]);
+    stage.run(&["filter", "add", "eth0", "drop udp dport 8"]).ended(0);
+    assert_eq!(counted(&stage).len(), 2);
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+}
+
+/// `forward` asks veth for VLAN tags, and so does a rule with `vlan`: the program is bound to the
+/// device.
+#[test]
+fn a_filter_joins_a_router_in_one_command() {
+    let stage = Stage::new();
+    stage.run(&["forward", "eth0"]).ended(0);
+    let text = "rules = ['five: drop vlan 5', 'seven: drop udp dport 7']\n";
+    load(&stage, text).json(0);
+    assert_eq!(names(&changed(&stage, &["show"])), ["filter", "forward"]);
+    let [seven, nine] = [7, 9].map(|port| stage.flow(port).udp(b"x").unwrap());
+    stage.send(&seven, 3);
+    stage.send(&nine, 2);
+    settle(&stage, "forward", 2);
+    let before = packets(&stage, "forward");
+    changed(&stage, &["add", &object("seen"), "--priority", "150"]);
+    stage.send(&nine, 1);
+    settle(&stage, "seen", 1);
+    assert_eq!(names(&changed(&stage, &["show"])), ["filter", "seen", "forward"]);
+    settle(&stage, "forward", before[0] + 1);
+    assert_eq!(packets(&stage, "filter")[1], 3);
+    changed(&stage, &["remove", "filter"]);
+    changed(&stage, &["remove", "seen"]);
+    assert_eq!(names(&changed(&stage, &["show"])), ["forward"]);
 }

@@ -189,10 +189,17 @@ fn an_occupied_interface_names_who_is_there() {
             assert_eq!(stage.attached(), [(mode, id)]);
         }
     };
-    for mode in ["native", "generic"] {
+    // Programs of this project become a chain, in one mode.
+    for (mode, other) in [("native", "generic"), ("generic", "native")] {
         stage.run(&["attach", "eth0", &drops, "--mode", mode, "--no-count"]).ended(0);
-        refused(stage.attached()[0].1, "drop_udp", mode);
-        stage.run(&["detach", "eth0"]).ended(0);
+        let before = stage.attached();
+        let text = stage.run(&["attach", "eth0", "drop", "--mode", other]).error();
+        assert!(text.contains(&format!("the chain runs in {mode} mode")), "{text}");
+        assert_eq!(stage.attached(), before);
+        stage.run(&["attach", "eth0", "drop", "--mode", mode]).ended(0);
+        assert_ne!(stage.attached(), before);
+        let detached = stage.json(&["detach", "eth0"]);
+        assert_eq!(detached["programs"], serde_json::json!(["drop", "talk_drop"]));
     }
 
     let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };

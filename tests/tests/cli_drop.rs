@@ -166,8 +166,12 @@ fn without_rules_there_is_nothing_to_attach() {
         assert!(stage.attached().is_empty() && stage.pins().is_empty());
     }
     stage.run(&["attach", "eth0", "forward"]).ended(0);
-    let text = stage.run(&["drop", "eth0", "any udp 7"]).error();
-    assert!(text.contains("`xway_forward`") && text.contains("--replace"), "{text}");
+    let before = stage.attached();
+    stage.run(&["drop", "eth0", "any udp 7"]).ended(0);
+    let chain = stage.json(&["chain", "eth0", "show"]);
+    let name = |number: usize| chain["members"][number]["name"].clone();
+    assert_eq!([name(0), name(1)], ["drop", "forward"], "{chain:#}");
+    assert_ne!(stage.attached(), before);
     stage.run(&["drop", "eth0", "any udp 7", "--replace"]).ended(0);
     let text = stage.run(&["drop", "eth0", "any udp 8", "--mode", "generic"]).error();
     assert!(text.contains("in native mode"), "{text}");

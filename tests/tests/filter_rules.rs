@@ -117,16 +117,21 @@ fn a_refused_change_leaves_the_active_rules() {
 }
 
 #[test]
-fn another_program_is_not_replaced_unasked() {
+fn another_program_is_not_replaced_unless_that_is_requested() {
     let stage = Stage::new();
+    let members = || {
+        let chain = stage.json(&["chain", "eth0", "show"]);
+        let members = chain["members"].as_array().unwrap().clone();
+        members.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
     stage.run(&["attach", "eth0", "forward"]).ended(0);
-    let text = stage.run(&["filter", "add", "eth0", "drop udp"]).error();
-    assert!(text.contains("`xway_forward`") && text.contains("--replace"), "{text}");
-    stage.run(&["filter", "add", "eth0", "drop udp", "--replace"]).ended(0);
+    stage.run(&["filter", "add", "eth0", "drop udp"]).ended(0);
+    assert_eq!(members(), ["filter", "forward"], "a filter in front of a router");
+    stage.run(&["filter", "add", "eth0", "drop tcp", "--replace"]).ended(0);
     to(&stage, &[7]);
-    assert_eq!(rules(&counted(&stage, 1)), expected(&[("drop-udp", 1)]));
-    let text = stage.run(&["attach", "eth0", "drop"]).error();
-    assert!(text.contains("`xway_filter`"), "{text}");
+    assert_eq!(rules(&counted(&stage, 1)), expected(&[("drop-udp", 1), ("drop-tcp", 0)]));
+    stage.run(&["attach", "eth0", "drop", "--replace"]).ended(0);
+    assert_eq!(members(), ["drop"]);
 }
 
 #[test]

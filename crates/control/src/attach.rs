@@ -1,18 +1,22 @@
 //! Attaching any XDP object, with its verdicts counted, and detaching what runs on an interface.
 
-use kernel::{Mode, Program};
+use kernel::Mode;
 use serde::Serialize;
 use spec::Spec;
 use spec::compose::{self, VerdictSet};
 use sys::errno::E2BIG;
-use sys::net::Netlink;
 
 use crate::Control;
+use crate::chain;
+use crate::composition::{self, link::ChainLink};
 use crate::counters::VERDICT_SLOTS;
+pub use crate::detach::Detached;
+use crate::detach::detach_all;
 use crate::error::{Error, Result, full};
 use crate::lockout;
+use crate::member::{self, Member, default_priority};
 use crate::notice::Notice;
-use crate::object::{Opened, Source};
+use crate::object::{Opened, Source, called};
 use crate::record::Record;
 use crate::target::{Loaded, Placement, Target};
 
@@ -57,22 +61,13 @@ pub struct Attached {
     pub counted: bool,
 }
 
-/// What was detached from an interface.
-#[derive(Clone, Debug, Serialize)]
-pub struct Detached {
-    /// Name of the interface.
-    pub interface: String,
-    /// Names of the programs, as `attach` printed them, or the kernel's when another tool attached
-    /// them.
-    pub programs: Vec<String>,
-}
-
-/// Attaches a program of an object and keeps it attached. A program that runs on the interface is
-/// replaced in one step.
+/// Attaches a program of an object and keeps it attached. With [`Placement::replace`], a program
+/// that runs on the interface is replaced in one step; without it, the new one joins the programs
+/// of this project in a chain.
 ///
 /// # Errors
-/// The kernel rejects the program, or another owner's program runs on the interface and
-/// [`Placement::replace`] is not set; then nothing has changed.
+/// The kernel rejects the program, the programs cannot be composed, or another owner's program runs
+/// on the interface and is not to be replaced; then nothing has changed.
 pub fn attach(
     control: &Control,
     interface: &str,
@@ -84,6 +79,9 @@ pub fn attach(
     let target = Target::open(control, interface)?;
     let lockout = options.placement.lockout();
     lockout::check_program(control, (&opened.spec, &program), target.place(), lockout, |_| {})?;
+    if composition::joins(&target, &options.placement)? {
+        return join(&target, opened, program, options);
+    }
     let loaded = load(opened, &program, &target, options)?;
     target.install(&opened.name, &loaded.object, &program, &options.placement)?.commit()?;
     Ok(Attached {
@@ -93,6 +91,38 @@ pub fn attach(
         program,
         mode: options.placement.mode.name(),
         counted: loaded.counted,
+    })
+}
+
+/// Adds the program to the chain of the interface.
+fn join(
+    target: &Target,
+    opened: &Opened,
+    program: String,
+    options: &AttachOptions,
+) -> Result<Attached> {
+    let counted = options.count || compose::counts_itself(&opened.spec, &program);
+    let mut chain = chain::open(target)?;
+    chain.set_mode(options.placement.mode)?;
+    let (name, record) = (opened.name.clone(), options.record(&opened.source));
+    let counts = options.count && !compose::counts_itself(&opened.spec, &program);
+    let member = Member {
+        priority: default_priority(&name),
+        continue_on: member::names(VerdictSet::default()),
+        counter: counts.then(|| chain.free_counter()),
+        members: 0,
+        program: program.clone(),
+        name,
+    };
+    chain.insert(ChainLink::added(member, opened.clone(), &record))?;
+    let program_id = chain.load()?.commit()?;
+    Ok(Attached {
+        interface: target.interface.clone(),
+        object: opened.name.clone(),
+        program,
+        program_id,
+        mode: options.placement.mode.name(),
+        counted,
     })
 }
 
@@ -158,59 +188,4 @@ fn is_about_program(error: &Error) -> bool {
         Error::Kernel(other) => other.errno() == Some(E2BIG),
         other => !matches!(other, Error::System(_)),
     }
-}
-
-/// Names of the other programs to load: those that program arrays of the object hold.
-pub(crate) fn called(spec: &Spec, program: &str) -> Vec<String> {
-    let initial = spec.maps.iter().flat_map(|map| &map.initial);
-    let held = initial.filter_map(|one| match one {
-        spec::Initial::Program { program, .. } => spec.programs.get(*program),
-        spec::Initial::Map { .. } => None,
-    });
-    let mut names: Vec<_> = held.map(|one| one.name.clone()).collect();
-    names.retain(|name| name != program);
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// Detaches every program of the interface and returns their names.
-///
-/// # Errors
-/// A program of another owner runs on the interface and `force` is not set.
-pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
-    let all: Vec<_> = Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs().collect();
-    let mut programs = Vec::new();
-    for one in &all {
-        programs.extend(names(target, *one, force)?);
-    }
-    for (mode, program) in all {
-        target.slot.detach(target.ifindex, program, mode)?;
-    }
-    for program in &programs {
-        let (program, interface) = (program.clone(), target.interface.clone());
-        target.slot.notify(&Notice::Detached { program, interface });
-    }
-    target.slot.clear()?;
-    target.slot.offload().restore(Some(&target.interface))?;
-    Ok(programs)
-}
-
-/// The names that a program's owner gave it: those of all members of a chain. Programs that are
-/// kept in the state directory are known by their pins, which takes fewer rights than opening them
-/// by their numbers.
-///
-/// # Errors
-/// Another process owns it and `force` is not set.
-fn names(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<Vec<String>> {
-    let ours = target.slot.generations_of(id)?;
-    if !ours.is_empty() {
-        return Ok(ours.iter().map(|one| one.name().to_owned()).collect());
-    }
-    let program = Program::from_id(id);
-    if force {
-        return Ok(vec![program?.name().to_owned()]);
-    }
-    let name = program.map(|program| format!(" `{}`", program.name())).unwrap_or_default();
-    Err(Error::ForeignProgram { interface: target.interface.clone(), id, name, mode: mode.name() })
 }

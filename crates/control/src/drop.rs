@@ -2,11 +2,16 @@
 
 use functions::drop::{self, Config, Maps, Rule};
 use kernel::{Map, Mode};
+use spec::compose::VerdictSet;
 use spec::{Runtime as _, Spec};
 use sys::net::{Ifindex, Netlink};
 
+use crate::chain;
+use crate::composition::{self, link::ChainLink};
+use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
+use crate::member::{self, Member, default_priority};
 use crate::record::Record;
 use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
@@ -160,10 +165,38 @@ fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> 
     }
     Record::of_drop(placement).add_to(&mut spec, placement.mode);
     by_frame_size(target.has_large_frames(), [drop::PROGRAM, drop::PROGRAM_FRAGS], |program| {
+        if composition::joins(target, placement)? {
+            return join(target, (&spec, &config), program, placement);
+        }
         let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
         drop::update(&config, &Maps::find(|name| object.map(name))?)?;
         target.install(NAME, &object, program, placement)?.commit()
     })
+}
+
+/// Adds the program to the chain of the interface.
+fn join(
+    target: &Target,
+    (spec, config): (&Spec, &Config),
+    program: &str,
+    placement: &Placement,
+) -> Result<()> {
+    let mut chain = chain::open(target)?;
+    chain.set_mode(placement.mode)?;
+    let member = Member {
+        name: NAME.to_owned(),
+        program: program.to_owned(),
+        priority: default_priority(NAME),
+        continue_on: member::names(VerdictSet::default()),
+        counter: None,
+        members: 0,
+    };
+    let (generation, shared) = (None, Vec::new());
+    let beside: Vec<_> = missing_labels(spec).into_iter().collect();
+    chain.insert(ChainLink { member, spec: spec.clone(), generation, beside, shared })?;
+    let loaded = chain.load()?;
+    drop::update(config, &Maps::find(|name| loaded.map(NAME, name))?)?;
+    loaded.commit().map(std::mem::drop)
 }
 
 const NAME: &str = "drop";

@@ -50,8 +50,8 @@ pub fn configure(
             update(generation, config, &targets)?;
             for target in &targets {
                 let program = target.running(options.placement.mode)?;
-                let own = program.map_or(Ok(None), |id| target.slot.generation_of(id))?;
-                own.map_or(Ok(()), |own| record.replace(&own))?;
+                let own = program.map_or(Ok(None), |id| router(&target.slot, id))?;
+                own.map_or(Ok(()), |(own, _)| record.replace(&own))?;
             }
         }
         None => attach(&targets, options, &record)?,
@@ -113,8 +113,8 @@ fn running(
 /// The generation of a program if it is `forward`, and the id of its table of interfaces, which
 /// programs that route between each other share.
 fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
-    let generation = slot.generation_of(program)?.filter(|one| one.name() == NAME);
-    let Some(generation) = generation else { return Ok(None) };
+    let mut generations = slot.generations_of(program)?.into_iter();
+    let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
     let tables = generation.map(forward::TX)?.info().id;
     Ok(Some((generation, tables)))
 }

@@ -97,6 +97,17 @@ pub fn final_counts(members: &[(Member, Counts)]) -> Counts {
     total
 }
 
+/// Priority of a program of this name: a filter runs before `drop`, `drop` before other objects,
+/// and these before `forward`.
+pub fn default_priority(name: &str) -> u32 {
+    match name {
+        "filter" => 100,
+        "drop" => 200,
+        "forward" => 400,
+        _ => 300,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use functions::stats::Count;

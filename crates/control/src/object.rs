@@ -215,6 +215,20 @@ pub(crate) fn is_built_in(name: &str) -> bool {
     BUILTIN.iter().any(|(known, _)| *known == name)
 }
 
+/// Names of the other programs to load: those that program arrays of the object hold.
+pub fn called(spec: &Spec, program: &str) -> Vec<String> {
+    let initial = spec.maps.iter().flat_map(|map| &map.initial);
+    let held = initial.filter_map(|one| match one {
+        Initial::Program { program, .. } => spec.programs.get(*program),
+        Initial::Map { .. } => None,
+    });
+    let mut names: Vec<_> = held.map(|one| one.name.clone()).collect();
+    names.retain(|name| name != program);
+    names.sort();
+    names.dedup();
+    names
+}
+
 fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Vec<String> {
     programs.into_iter().map(|program| program.name.clone()).collect()
 }

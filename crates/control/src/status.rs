@@ -51,7 +51,10 @@ pub struct Interface {
 impl Interface {
     /// Whether a filter of this project runs on it.
     pub(crate) fn runs_filter(&self) -> bool {
-        self.programs.iter().any(|one| one.owner.as_deref() == Some("xway filter"))
+        self.programs.iter().any(|one| {
+            one.owner.as_deref() == Some("xway filter")
+                || one.members.iter().any(|one| one == "filter")
+        })
     }
 }
 
@@ -72,6 +75,8 @@ pub struct Running {
     /// `xway NAME` with the name that `attach` printed; else the processes that hold the program or
     /// its link; `a pin` when none does; `netlink` when it was attached without a link.
     pub owner: Option<String>,
+    /// Names of the members of a chain, in the order in which they run.
+    pub members: Vec<String>,
     /// Id of the link; `null` for an attachment made by netlink, or where links may not be listed.
     pub link_id: Option<u32>,
     /// Packets by verdict; `null` for a program that does not count.
@@ -282,6 +287,7 @@ impl StatusMonitor {
                 Some(ours) => format!("xway {}", ours.name()),
                 None => holders.owner(one.id, link_id),
             }),
+            members: opened.map(|opened| opened.member_names()).unwrap_or_default(),
             link_id,
             rates,
             run_time: self.run_time(one.id, last, elapsed.as_secs_f64()),
@@ -424,6 +430,10 @@ impl Opened {
             self.runs = (info.run_count, info.run_time_ns);
         }
         Ok(())
+    }
+
+    fn member_names(&self) -> Vec<String> {
+        self.members.iter().map(|(member, _)| member.name.clone()).collect()
     }
 
     /// Seconds in which the change must be confirmed.

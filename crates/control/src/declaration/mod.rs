@@ -244,11 +244,8 @@ impl Kind {
         if table.drop.is_some() {
             kinds.push(Self::Drop);
         }
-        if let Some(ForwardTable { nat, translations, replies, malformed, .. }) = &table.forward {
-            let (nat, replies, malformed) = (*nat, *replies, *malformed);
-            let translations = translations.clone();
-            let config = forward::Config { nat, translations, replies, malformed };
-            kinds.push(Self::Forward(Box::new(config)));
+        if let Some(forward) = &table.forward {
+            kinds.push(Self::Forward(Box::new(forward.config())));
         }
         if let Some(object) = &table.object {
             let path = if crate::object::is_built_in(object) {

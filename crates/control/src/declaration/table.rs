@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use functions::PassOrDrop;
 use functions::drop::Rule;
-use functions::forward::{Nat, Translation};
+use functions::forward::{Config, Nat, Translation};
 use serde::{Deserialize, Serialize};
 
 use super::detect::DetectTable;
@@ -122,6 +122,14 @@ impl Default for ForwardTable {
             replies: true,
             malformed: PassOrDrop::default(),
         }
+    }
+}
+
+impl ForwardTable {
+    /// The configuration without the interfaces.
+    pub fn config(&self) -> Config {
+        let (nat, replies, malformed) = (self.nat, self.replies, self.malformed);
+        Config { nat, translations: self.translations.clone(), replies, malformed }
     }
 }
 

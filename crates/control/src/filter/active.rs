@@ -21,6 +21,7 @@ use crate::Control;
 use crate::counters::{self, Counters, labels_map};
 use crate::error::{Error, Result};
 use crate::map_names::{FILTER_FILE, FILTER_GLOBALS};
+use crate::member::Member;
 use crate::record::Record;
 use crate::state::{Generation, Slot, State};
 use crate::target::no_interface;
@@ -41,11 +42,22 @@ impl ActiveFilter {
     pub fn find(slot: &Slot, ifindex: Ifindex) -> Result<Option<Self>> {
         let running = Netlink::open()?.link_by_index(ifindex)?.xdp;
         for (mode, id) in running.programs() {
-            let generation = slot.generation_of(id)?.filter(|one| one.name() == NAME);
-            let Some(generation) = generation else { continue };
+            let mut generations = slot.generations_of(id)?.into_iter();
+            let Some(generation) = generations.find(|one| one.name() == NAME) else { continue };
             return Ok(Some(Self { mode, program_id: id, generation, slot: slot.clone() }));
         }
         Ok(None)
+    }
+
+    /// The filter of a generation, whether or not it runs.
+    pub(super) fn at(generation: &Generation, slot: &Slot) -> Self {
+        let (mode, program_id) = (Mode::Native, 0);
+        Self { mode, program_id, generation: generation.clone(), slot: slot.clone() }
+    }
+
+    /// Whether it is a member of a chain with others.
+    pub fn is_chained(&self) -> Result<bool> {
+        Ok(Member::read(&self.generation)?.is_some_and(|member| member.members > 1))
     }
 
     /// Opens the filter of an interface of this namespace, for reading.
@@ -268,7 +280,7 @@ impl ActiveFilter {
 fn runs_moved_filter(state: &State, link: &Link) -> Result<bool> {
     for slot in state.slots()? {
         for (_, id) in link.xdp.programs() {
-            if slot.generation_of(id)?.is_some_and(is_one) {
+            if slot.generations_of(id)?.into_iter().any(is_one) {
                 return Ok(true);
             }
         }

@@ -12,7 +12,7 @@ use filter::maps::{self, EVENTS, GUARDED, LINES, SAMPLES, SEED};
 use filter::runtime::{actions, limits};
 use filter::{Action, Compiled, Ruleset};
 use functions::stats;
-use kernel::{Map, Object};
+use kernel::Map;
 use spec::{Expect, Map as _, Spec};
 use sys::thread::monotonic_ns;
 
@@ -74,13 +74,13 @@ impl<'a> Handover<'a> {
     }
 
     /// Copies state that could not be shared into maps that are not in use yet.
-    pub fn copy(&self, object: &Object) -> Result<()> {
+    pub fn copy<'m>(&self, map: impl Fn(&str) -> kernel::Result<&'m Map>) -> Result<()> {
         if !self.timed.is_empty() {
-            let (from, to) = (self.active.map(maps::RULES)?, object.map(maps::RULES)?);
+            let (from, to) = (self.active.map(maps::RULES)?, map(maps::RULES)?);
             let restart_ns = if self.restarts { monotonic_ns() } else { 0 };
             actions::carry_ends(&from, to, &self.timed, restart_ns)?;
         }
-        let bans = (self.active.map(maps::BANS)?, object.map(maps::BANS)?);
+        let bans = (self.active.map(maps::BANS)?, map(maps::BANS)?);
         if bans.0.id() != bans.1.id() {
             copy_bans(&bans.0, bans.1)?;
         }
@@ -90,7 +90,7 @@ impl<'a> Handover<'a> {
         let [limits, lines, seed] = [maps::LIMITS, LINES, SEED].map(|name| self.active.map(name));
         let (limits, lines, seed) = (limits?, lines?, seed?);
         let from = limits::Maps { limits: &limits, lines: &lines, seed: &seed };
-        limits::carry(&from, &limits::Maps::find(|name| object.map(name))?, &self.limits)?;
+        limits::carry(&from, &limits::Maps::find(map)?, &self.limits)?;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@
 pub mod active;
 pub mod auto_detection;
 pub mod bans;
+pub(crate) mod chained;
 pub mod check;
 mod clock;
 pub mod comparison;

@@ -13,6 +13,7 @@ use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
 
 use super::active::{ActiveFilter, NAME, file_map};
+use super::chained::{self, Replacement};
 use super::clock::Clock;
 use super::globals::Globals;
 use super::handover::Handover;
@@ -20,9 +21,11 @@ use super::load::{ApplyOptions, FilterPlacement, LoadReport, LoadTimings};
 use super::memory::{self, Memory};
 use super::ruleset;
 use crate::Control;
-use crate::attach::{Detached, detach_all};
+use crate::composition;
 use crate::counters;
-use crate::error::{Context as _, Error, Holder, Result};
+use crate::detach::Detached;
+use crate::detach::detach_all;
+use crate::error::{ChainError, Context as _, Error, Holder, Result};
 use crate::lockout;
 use crate::record::Record;
 use crate::state::{self, State};
@@ -116,6 +119,13 @@ impl Update {
     /// # Errors
     /// Another owner's program runs on the interface.
     pub fn unload(&self) -> Result<Detached> {
+        if self.is_chained()? {
+            let mut chain = chained::open(&self.target)?;
+            chain.take(NAME)?;
+            chain.apply()?;
+            let (interface, programs) = (self.target.interface.clone(), vec![NAME.to_owned()]);
+            return Ok(Detached { interface, programs });
+        }
         let programs = detach_all(&self.target, false)?;
         Ok(Detached { interface: self.target.interface.clone(), programs })
     }
@@ -235,6 +245,9 @@ impl Update {
     /// Temporarily replaces the active filter, if there is one, with a program that decides by the
     /// same rules.
     pub fn try_out(&self, what: (&Object, &str), placement: &Placement) -> Result<state::Trial> {
+        if self.is_chained()? {
+            return Err(ChainError::Trial.into());
+        }
         let before = self.active.as_ref().map(ActiveFilter::program).transpose()?;
         let name = if before.is_some() { NAME } else { WATCHER };
         self.target.try_out(name, what, placement, before.as_ref())
@@ -262,16 +275,53 @@ impl Update {
         let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
         let shared = shared.iter().map(again).collect::<Result<_>>()?;
         timings.carry_s = clock.lap();
+        let joins = self.active.is_none() && composition::joins(&self.target, placement)?;
+        if self.is_chained()? || joins {
+            let parts = (shared, program.to_owned());
+            return self.install_in_chain(made, handover, parts, placement);
+        }
         let object = self.target.load(&made.spec, (program, &[]), placement, shared)?;
         made.actions.fill(|name| object.map(name))?;
         timings.load_s = clock.lap();
         if let Some(handover) = handover {
-            handover.copy(&object)?;
+            handover.copy(|name| object.map(name))?;
         }
         timings.carry_s += clock.lap();
         self.target.install(NAME, &object, program, placement)?.commit()?;
         timings.swap_s = clock.lap();
         Ok(timings)
+    }
+
+    /// Composes the filter with the other members of the chain, and replaces the chain.
+    fn install_in_chain(
+        &self,
+        made: &Compiled,
+        handover: Option<&Handover<'_>>,
+        (shared, program): (Vec<(String, Map)>, String),
+        placement: &Placement,
+    ) -> Result<LoadTimings> {
+        if placement.confirm.is_some() {
+            return Err(ChainError::Confirm.into());
+        }
+        let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
+        let mut chain = chained::open(&self.target)?;
+        let replacement = Replacement { spec: made.spec.clone(), program, shared };
+        chained::put(&mut chain, placement.mode, replacement)?;
+        let loaded = chain.load()?;
+        made.actions.fill(|name| loaded.map(NAME, name))?;
+        timings.load_s = clock.lap();
+        if let Some(handover) = handover {
+            handover.copy(|name| loaded.map(NAME, name))?;
+        }
+        timings.carry_s = clock.lap();
+        loaded.commit()?;
+        timings.swap_s = clock.lap();
+        Ok(timings)
+    }
+
+    /// Whether the filter is a member of a chain with others.
+    fn is_chained(&self) -> Result<bool> {
+        self.active.as_ref().map_or(Ok(false), ActiveFilter::is_chained)
     }
 
     /// Which active rules persist and so continue to count.

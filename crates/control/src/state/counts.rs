@@ -40,8 +40,13 @@ impl Slot {
 
     /// Counts of a program's generation; empty for a program without one.
     fn counts_of(&self, program: u32, depth: usize) -> Result<Vec<Count>> {
-        let before = self.generation_of(program)?;
-        before.map_or(Ok(Vec::new()), |before| self.counts_through(&before, depth))
+        for before in self.generations_of(program)? {
+            let counts = self.counts_through(&before, depth)?;
+            if !counts.is_empty() {
+                return Ok(counts);
+            }
+        }
+        Ok(Vec::new())
     }
 }
 

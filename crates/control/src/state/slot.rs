@@ -229,7 +229,7 @@ impl Slot {
     pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
         let mut wanted = Vec::new();
         for id in running {
-            if let Some(generation) = self.generation_of(*id)? {
+            for generation in self.generations_of(*id)? {
                 self.settle(&generation)?;
                 self.complete(&generation, *id)?;
             }

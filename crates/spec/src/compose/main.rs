@@ -143,8 +143,12 @@ impl Writer<'_> {
         let mut starts = Vec::new();
         for (number, (link, part)) in links.iter().zip(parts).enumerate() {
             let counter = self.counting.of_link[number];
-            let before = if counter.is_some() { "length of the packet" } else { "context" };
-            self.note(format!("{before} for {}", link.program));
+            // A note without an instruction would have the place of the program's first line.
+            match counter {
+                Some(_) => self.note(format!("length of the packet for {}", link.program)),
+                None if self.keeps_context => self.note(format!("context for {}", link.program)),
+                None => {}
+            }
             self.context(number);
             if counter.is_some() {
                 self.length();

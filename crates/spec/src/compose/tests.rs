@@ -486,3 +486,16 @@ fn a_program_with_statistics_counts_itself() {
     assert!(!counts_itself(&unused, "p"), "the map is another program's");
     assert!(!counts_itself(&unused, "no such program"));
 }
+
+#[test]
+fn a_single_program_without_a_counter_keeps_its_lines() {
+    let spec = object("one", "one", ProgramKind::XDP);
+    let link = Link { spec: &spec, program: "one", go_on: default() };
+    let counters = Counters { of_link: vec![None], slots: 1 };
+    let composed = compose(&[link], &counters).unwrap();
+    let program = composed.spec.program("one").unwrap();
+    let slots: Vec<_> = program.lines.iter().map(|line| line.slot).collect();
+    assert!(slots.is_sorted_by(|a, b| a < b), "{slots:?}");
+    assert!(composed.spec.map(VERDICTS_MAP).is_none());
+    assert_eq!(composed.maps, [[("flows".to_owned(), "flows".to_owned())]]);
+}

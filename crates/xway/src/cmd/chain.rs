@@ -15,7 +15,7 @@ pub fn run(args: &ChainArgs, context: &Context) -> Result<Exit> {
             let mut opened = object::open(&add.object)?;
             opened.set_kind(add.program.as_deref(), add.kind.as_deref())?;
             opened.complete(&add.open.map_sizes, &add.open.kconfig)?;
-            chain::add(control, iface, &opened, &options(add))?
+            chain::add(control, iface, opened, &options(add))?
         }
         ChainAction::Remove { name } => chain::remove(control, iface, name)?,
         ChainAction::Move { name, priority, continue_on } => {

@@ -115,7 +115,7 @@ fn alone_member(generation: &Generation) -> Member {
     Member {
         name: generation.name().to_owned(),
         program: program.unwrap_or_default(),
-        priority: super::default_priority(generation.name()),
+        priority: member::default_priority(generation.name()),
         continue_on: member::names(spec::compose::VerdictSet::default()),
         counter: None,
         members: 1,

@@ -1,0 +1,149 @@
+//! Chains: several programs on one interface, by name and priority.
+//!
+//! Rule: a change takes effect in one step or not at all, and keeps the maps of all members that
+//! remain. Not here: how members are found, composed and swapped (`composition`).
+
+use kernel::Mode;
+use spec::compose::{self, VerdictSet};
+
+pub use crate::composition::report::{ChainReport, MemberReport};
+pub use crate::member::default_priority;
+
+use crate::Control;
+use crate::composition::Chain;
+use crate::composition::link::{self, ChainLink, Code};
+use crate::composition::report;
+use crate::error::{ChainError, Result};
+use crate::filter::active::NAME as FILTER;
+use crate::filter::chained;
+use crate::lockout::{self, Lockout};
+use crate::member::{self, Member};
+use crate::object::Opened;
+use crate::record::Record;
+use crate::state::Generation;
+use crate::target::{Placement, Target};
+
+/// How a member is added.
+#[derive(Clone, Debug, Default)]
+pub struct MemberOptions {
+    /// Name of the member; `None`: that of its object.
+    pub name: Option<String>,
+    /// Program of the object; `None` for the only one that an interface can run.
+    pub program: Option<String>,
+    /// `None`: the default of its kind, see [`default_priority`].
+    pub priority: Option<u32>,
+    /// Verdicts after which the next member runs.
+    pub continue_on: VerdictSet,
+    /// Values of global variables, by name, as text.
+    pub set: Vec<(String, String)>,
+    /// Mode of the chain if this is its first member; `None`: native.
+    pub mode: Option<Mode>,
+    /// Whether the program may end the SSH session of this process.
+    pub lockout: Lockout,
+}
+
+/// What to change of a member.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemberChange {
+    pub priority: Option<u32>,
+    pub continue_on: Option<VerdictSet>,
+}
+
+/// Adds a program. What runs on the interface becomes, or is, a chain.
+///
+/// # Errors
+/// Another owner's program runs, or one that cannot be part of a chain; the name is taken; the
+/// programs cannot be composed; the kernel refuses them. Then nothing has changed.
+pub fn add(
+    control: &Control,
+    interface: &str,
+    mut opened: Opened,
+    options: &MemberOptions,
+) -> Result<ChainReport> {
+    opened.set(&options.set)?;
+    let program = opened.choose(options.program.as_deref())?.name.clone();
+    let target = Target::open(control, interface)?;
+    let (object, place) = ((&opened.spec, program.as_str()), target.place());
+    lockout::check_program(control, object, place, options.lockout, |_| {})?;
+    let mut chain = open(&target)?;
+    chain.set_mode(options.mode.unwrap_or(chain.mode()))?;
+    let placement = Placement { set: options.set.clone(), ..Placement::default() };
+    let record = Record::of_object(&opened.source, options.program.as_deref(), true, &placement);
+    let counts = !compose::counts_itself(&opened.spec, &program);
+    let member = Member {
+        name: options.name.clone().unwrap_or_else(|| opened.name.clone()),
+        priority: options.priority.unwrap_or_else(|| default_priority(&opened.name)),
+        continue_on: member::names(options.continue_on),
+        counter: counts.then(|| chain.free_counter()),
+        members: 0,
+        program,
+    };
+    chain.insert(ChainLink::added(member, opened, &record))?;
+    chain.apply()?;
+    report::read(control, interface)
+}
+
+/// Removes a member. Without any, nothing runs on the interface.
+///
+/// # Errors
+/// There is no such member, or the rest cannot be composed. Then nothing has changed.
+pub fn remove(control: &Control, interface: &str, name: &str) -> Result<ChainReport> {
+    let target = Target::open(control, interface)?;
+    let mut chain = open(&target)?;
+    chain.take(name)?;
+    chain.apply()?;
+    report::read(control, interface)
+}
+
+/// Moves a member to another priority, or changes the verdicts after which the next one runs.
+///
+/// # Errors
+/// There is no such member, or the members cannot be composed in this way. Then nothing has
+/// changed.
+pub fn change(
+    control: &Control,
+    interface: &str,
+    name: &str,
+    change: MemberChange,
+) -> Result<ChainReport> {
+    let target = Target::open(control, interface)?;
+    let mut chain = open(&target)?;
+    let mut link = chain.take(name)?;
+    let member = &mut link.member;
+    member.priority = change.priority.unwrap_or(member.priority);
+    if let Some(verdicts) = change.continue_on {
+        member.continue_on = member::names(verdicts);
+    }
+    chain.insert(link)?;
+    chain.apply()?;
+    report::read(control, interface)
+}
+
+/// The members of what runs: objects, and a filter.
+pub(crate) fn open(target: &Target) -> Result<Chain<'_>> {
+    Chain::open(target, |generation| code(target, generation))
+}
+
+fn code(target: &Target, generation: &Generation) -> Result<Code> {
+    match generation.name() {
+        FILTER => chained::code(target, generation),
+        _ => link::code(target, generation),
+    }
+}
+
+/// The members of an interface with their counters.
+///
+/// # Errors
+/// There is no such interface, or its programs may not be read.
+pub fn show(control: &Control, interface: &str) -> Result<ChainReport> {
+    report::read(control, interface)
+}
+
+/// Parses verdicts after which the next member runs, such as `pass,tx`.
+///
+/// # Errors
+/// A word is not the name of a verdict.
+pub fn verdicts(text: &str) -> Result<VerdictSet, ChainError> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+    Ok(words.map(str::parse).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,155 @@
+//! `ChainLink`: a member with its code, so that it can be composed.
+
+use functions::forward;
+use kernel::{Map, Mode};
+use spec::compose::{self, VerdictSet};
+use spec::{Map as _, MapDef, Spec};
+
+use crate::declaration::table::pairs;
+use crate::error::{ChainError, Context as _, Result};
+use crate::map_names::{OBJECT, RECORD};
+use crate::member::{self, Member, default_priority};
+use crate::object::{self, Opened};
+use crate::record::Record;
+use crate::state::Generation;
+use crate::tags::Tagging;
+use crate::target::Target;
+use crate::text_map::text_map;
+
+/// A member of a chain, or of what is to become one.
+#[derive(Debug)]
+pub struct ChainLink {
+    pub member: Member,
+    pub spec: Spec,
+    /// The member as it runs, whose maps continue; `None` for one that is added or replaced.
+    pub generation: Option<Generation>,
+    /// Maps to create beside those of the object, for a member that is added.
+    pub beside: Vec<MapDef>,
+    /// Existing maps that a replaced member uses, by their names in its object.
+    pub shared: Vec<(String, Map)>,
+}
+
+/// The code of a program that runs, read again.
+#[derive(Debug)]
+pub struct Code {
+    pub spec: Spec,
+    /// Name of the program.
+    pub program: String,
+    /// Whether the chain may count its verdicts.
+    pub may_count: bool,
+}
+
+impl ChainLink {
+    /// A member that runs. `member` is `None` if it was attached alone.
+    pub fn running(member: Option<Member>, generation: &Generation, code: Code) -> Self {
+        let name = generation.name().to_owned();
+        let counts = code.may_count && !compose::counts_itself(&code.spec, &code.program);
+        let member = member.unwrap_or_else(|| Member {
+            priority: default_priority(&name),
+            counter: counts.then_some(0),
+            continue_on: member::names(VerdictSet::default()),
+            members: 1,
+            program: code.program,
+            name,
+        });
+        let (beside, shared) = (Vec::new(), Vec::new());
+        Self { member, spec: code.spec, generation: Some(generation.clone()), beside, shared }
+    }
+
+    /// A member that is added, from an object.
+    pub fn added(member: Member, opened: Opened, record: &Record) -> Self {
+        let mut beside = vec![text_map(RECORD, &record.text())];
+        beside.extend(crate::counters::missing_labels(&opened.spec));
+        beside.extend(opened.kept_map());
+        let (generation, shared) = (None, Vec::new());
+        Self { member, spec: opened.spec, generation, beside, shared }
+    }
+
+    /// The link of a composition.
+    pub fn part(&self) -> compose::Link<'_> {
+        let (program, go_on) = (self.member.program.as_str(), self.member.verdicts());
+        compose::Link { spec: &self.spec, program, go_on }
+    }
+
+    /// An existing map that the member continues to use.
+    pub fn map(&self, own: &str) -> Result<Option<Map>> {
+        if let Some((_, map)) = self.shared.iter().find(|(name, _)| name == own) {
+            return Ok(Some(map.duplicate()?));
+        }
+        let (Some(generation), Some(def)) = (&self.generation, self.spec.map(own)) else {
+            return Ok(None);
+        };
+        let map = generation.map_if_kept(own)?;
+        Ok(map.filter(|map| {
+            let info = map.info();
+            !def.frozen
+                && (def.kind.0, def.key_size, def.max_entries)
+                    == (info.kind, info.key_size, info.max_entries)
+        }))
+    }
+}
+
+/// Reads the code of a generation again, as it was attached: of an object, or of `forward`.
+///
+/// # Errors
+/// Its file was changed and not kept, or the program is of another kind.
+pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
+    let name = generation.name();
+    let record = Record::read(generation)?.unwrap_or_default();
+    if let Some(table) = &record.program.forward {
+        let mut spec = Spec::parse(name, forward::OBJECT)?;
+        table.config().apply(&mut spec)?;
+        for (global, value) in pairs(&record.program.set) {
+            spec.set_global_text(&global, &value)?;
+        }
+        let programs = [forward::PROGRAM, forward::PROGRAM_FRAGS];
+        let program = program_of(generation, programs)?.to_owned();
+        ask_for_tags(target, &mut spec, &program)?;
+        return Ok(Code { spec, program, may_count: false });
+    }
+    let opened = reopened(name, &record, generation);
+    let opened = opened.with_context(|| format!("`{name}` cannot be part of a chain"))?;
+    let program = opened.choose(record.program.program.as_deref())?.name.clone();
+    let may_count = record.program.count != Some(false);
+    Ok(Code { spec: opened.spec, program, may_count })
+}
+
+/// Which of two programs runs: the one for packets of one buffer, or of several.
+pub fn program_of<'p>(generation: &Generation, [one, several]: [&'p str; 2]) -> Result<&'p str> {
+    let identity = generation.identity()?;
+    // The kernel cuts names; in a chain, the name is that of the first member.
+    Ok(match Member::read(generation)? {
+        Some(member) if member.program == several => several,
+        Some(_) => one,
+        None if identity.is_none_or(|known| known.program.name == one) => one,
+        None => several,
+    })
+}
+
+/// Makes a program that depends on VLAN tags query the device, where it did when it was loaded.
+pub fn ask_for_tags(target: &Target, spec: &mut Spec, program: &str) -> Result<()> {
+    let mode = target.running_mode()?.map_or(Mode::Native, |(mode, _)| mode);
+    Tagging::prepare(target, mode, true)?.apply(spec, &[program])
+}
+
+fn reopened(name: &str, record: &Record, generation: &Generation) -> Result<Opened> {
+    let table = &record.program;
+    let path = match (&table.object, name) {
+        (Some(path), _) => path.clone(),
+        (None, "drop") => name.to_owned(),
+        (None, _) => return Err(ChainError::NotAnObject { program: name.to_owned() }.into()),
+    };
+    let mut opened = match generation.map_if_kept(OBJECT)? {
+        Some(kept) => object::parse(&path, kept.lookup(&[0; 4])?.unwrap_or_default())?,
+        None => object::open(&path)?,
+    };
+    let digest = opened.source.digest.map(|digest| format!("{digest:016x}"));
+    if digest != record.digest {
+        return Err(ChainError::Changed { path }.into());
+    }
+    opened.set_kind(table.program.as_deref(), table.kind.as_deref())?;
+    let sizes: Vec<_> = table.map_size.clone().into_iter().collect();
+    opened.complete(&sizes, &pairs(&table.kconfig))?;
+    opened.set(&pairs(&table.set))?;
+    Ok(opened)
+}
