@@ -439,3 +439,19 @@ fn a_declared_rule_that_has_expired_remains_expired_when_others_change() {
     assert!(is_expired());
     assert_eq!(files.plan(), [""; 0]);
 }
+
+#[test]
+fn a_declared_filter_replaces_a_chain_that_it_is_a_member_of() {
+    let stage = Stage::new();
+    let files = Files::new(&stage);
+    files.filter("rules = ['a: drop udp dport 9']\n");
+    files.applied();
+    stage.send(&stage.flow(9).udp(b"x").unwrap(), 2);
+    stage.run(&["attach", "eth0", "drop"]).ended(0);
+    assert_eq!(files.plan(), ["replace"]);
+    let saved = stage.run(&["save", stage.xway.state().join("saved").to_str().unwrap()]);
+    assert!(saved.stderr.contains("it runs a chain") || saved.stdout.contains("it runs a chain"));
+    files.applied();
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+    assert_eq!(rules(&show(&stage)), [("a".to_owned(), 2)], "its counts continue");
+}

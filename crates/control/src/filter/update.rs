@@ -161,7 +161,8 @@ impl Update {
         let handover_s = clock.lap();
         let timings =
             by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-                self.install(&made, (handover.as_ref(), &shared), program, &placement)
+                let alone = options.placement.replace;
+                self.install(&made, (handover.as_ref(), &shared), program, (&placement, alone))
             })?;
         tagging.keep();
         let timings = LoadTimings { compile_s, carry_s: timings.carry_s + handover_s, ..timings };
@@ -269,14 +270,13 @@ impl Update {
         made: &Compiled,
         (handover, shared): (Option<&Handover<'_>>, &[(String, Map)]),
         program: &str,
-        placement: &Placement,
+        (placement, alone): (&Placement, bool),
     ) -> Result<LoadTimings> {
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
         let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
         let shared = shared.iter().map(again).collect::<Result<_>>()?;
         timings.carry_s = clock.lap();
-        let joins = self.active.is_none() && composition::joins(&self.target, placement)?;
-        if self.is_chained()? || joins {
+        if self.is_composed(placement, alone)? {
             let parts = (shared, program.to_owned());
             return self.install_in_chain(made, handover, parts, placement);
         }
@@ -317,6 +317,16 @@ impl Update {
         loaded.commit()?;
         timings.swap_s = clock.lap();
         Ok(timings)
+    }
+
+    /// Whether the filter is composed with other programs: with those of its chain or, if it is the
+    /// first one, with those that run. `alone` is whether it is to replace all others.
+    fn is_composed(&self, placement: &Placement, alone: bool) -> Result<bool> {
+        if alone {
+            return Ok(false);
+        }
+        let joins = self.active.is_none() && composition::joins(&self.target, placement)?;
+        Ok(joins || self.is_chained()?)
     }
 
     /// Whether the filter is a member of a chain with others.
