@@ -1,0 +1,202 @@
+//! Random chains of this project's programs: the verdict and the bytes are those of the members,
+//! run one after another on the engine.
+//!
+//! The seed is fixed and the chains are counted, so each run is the same.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::path::Path;
+
+use filter::{Compiled, Environment, File, PROGRAM};
+use functions::drop::{self, Config, Maps};
+use kernel::KernelRuntime;
+use spec::compose::{Composed, Counters, Link, VerdictSet, compose};
+use spec::{Input, Outcome, ProgramKind, Runtime, Spec, Verdict};
+use vm::VmRuntime;
+use xway_tests::differential::packets;
+use xway_tests::differential::rng::Rng;
+use xway_tests::filter::seeded::{Random, frames};
+use xway_tests::xway::prebuilt;
+
+const CHAINS: u64 = 120;
+const PACKETS: usize = 40;
+
+/// A program that can be a member.
+struct Part {
+    spec: Spec,
+    program: &'static str,
+    contents: Contents,
+}
+
+/// What its maps have to hold.
+enum Contents {
+    Nothing,
+    DropRules(Config),
+    Filter(Box<Compiled>),
+}
+
+impl Part {
+    fn object(name: &str, program: &'static str) -> Self {
+        let bytes = std::fs::read(prebuilt(name)).unwrap();
+        let mut spec = Spec::parse(name, &bytes).unwrap();
+        // Sections of the documents' programs do not contain the type.
+        spec.programs.iter_mut().for_each(|one| one.kind = ProgramKind::XDP);
+        Self { spec, program, contents: Contents::Nothing }
+    }
+
+    fn drop() -> Self {
+        let rules = ["any udp 1", "10.0.0.2 udp 1234", "any icmp"];
+        let rules = rules.map(|rule| rule.parse().unwrap()).to_vec();
+        let config = Config { rules, ..Config::default() };
+        let mut spec = Spec::parse("drop", drop::OBJECT).unwrap();
+        config.apply(&mut spec).unwrap();
+        Self { spec, program: drop::PROGRAM, contents: Contents::DropRules(config) }
+    }
+
+    fn filter(rules: &str) -> Self {
+        let file = File::parse("rules", rules, Path::new(""), |_| unreachable!()).unwrap();
+        let compiled = filter::compile(&file.ruleset, &Environment::default()).unwrap();
+        let (spec, contents) = (compiled.spec.clone(), Contents::Filter(Box::new(compiled)));
+        Self { spec, program: PROGRAM, contents }
+    }
+
+    /// Fills the maps, which have other names in a chain.
+    fn fill<R: Runtime>(&self, runtime: &R, name: impl Fn(&str) -> String) {
+        let map =
+            |own: &str| Ok::<_, <R::Map as spec::Map>::Error>(runtime.map(&name(own)).unwrap());
+        match &self.contents {
+            Contents::Nothing => {}
+            Contents::DropRules(config) => {
+                drop::update(config, &Maps::find(map).unwrap()).unwrap();
+            }
+            Contents::Filter(compiled) => compiled.actions.fill(map).unwrap(),
+        }
+    }
+}
+
+fn parts() -> Vec<Part> {
+    let mut parts = vec![
+        Part::drop(),
+        Part::filter(
+            "rules = ['drop udp dport 0-200', 'count tcp', 'drop icmp', 'pass from 10.0.0.0/8']",
+        ),
+        Part::filter(
+            "default = 'drop'\nrules = ['pass udp', 'pass ethertype arp', 'limit 1mpps ipv4']",
+        ),
+        Part::object("test/paper_count.o", "count_and_reflect"),
+        Part::object("test/talk_drop.o", "drop_udp"),
+        Part::object("test/talk_forward.o", "forward_udp"),
+    ];
+    for verdict in 0..5_u32 {
+        let mut part = Part::object("test/seen.o", "count_seen");
+        part.spec.set_global_text("verdict", &verdict.to_string()).unwrap();
+        parts.push(part);
+    }
+    parts
+}
+
+/// What is compared of an outcome.
+fn seen(outcome: &Outcome) -> (Verdict, &[u8], &[u8]) {
+    (outcome.verdict, &outcome.packet, &outcome.metadata)
+}
+
+/// A chain of members, each with the verdicts after which the next one runs.
+fn random_chain(rng: &mut Rng, parts: usize) -> Vec<(usize, VerdictSet)> {
+    let length = 1 + rng.below(6);
+    let member = |rng: &mut Rng| {
+        let mut go_on: VerdictSet = Verdict::ALL.into_iter().filter(|_| rng.one_in(3)).collect();
+        if go_on == VerdictSet::EMPTY {
+            go_on = VerdictSet::default();
+        }
+        (rng.below(parts), go_on)
+    };
+    (0..length).map(|_| member(rng)).collect()
+}
+
+/// Runs the members one after another, each on a machine of its own.
+fn one_after_another(
+    machines: &mut [VmRuntime],
+    chain: &[(usize, VerdictSet)],
+    parts: &[Part],
+    input: &Input,
+) -> Outcome {
+    let mut input = input.clone();
+    for (number, ((part, go_on), machine)) in chain.iter().zip(machines).enumerate() {
+        let outcome = machine.run(parts[*part].program, &input).unwrap();
+        if number + 1 == chain.len() || !go_on.contains(outcome.verdict) {
+            return outcome;
+        }
+        (input.packet, input.metadata) = (outcome.packet, outcome.metadata);
+    }
+    unreachable!("the last member returns")
+}
+
+fn filled<R: Runtime>(
+    mut runtime: R,
+    composed: &Composed,
+    chain: &[(usize, VerdictSet)],
+    parts: &[Part],
+) -> Result<R, R::Error> {
+    runtime.load(&composed.spec)?;
+    for ((part, _), maps) in chain.iter().zip(&composed.maps) {
+        let name = |own: &str| maps.iter().find(|(known, _)| known == own).unwrap().1.clone();
+        parts[*part].fill(&runtime, name);
+    }
+    Ok(runtime)
+}
+
+#[test]
+fn a_chain_is_its_members_one_after_another() {
+    let parts = parts();
+    let mut rng = Rng::new(20261127);
+    let mut random = Random(20261127);
+    let mut on_kernel = 0;
+    for number in 0..CHAINS {
+        let chain = random_chain(&mut rng, parts.len());
+        let specs: Vec<_> = chain.iter().map(|(part, _)| parts[*part].spec.clone()).collect();
+        let links = chain.iter().zip(&specs).map(|((part, go_on), spec)| Link {
+            spec,
+            program: parts[*part].program,
+            go_on: *go_on,
+        });
+        let links: Vec<_> = links.collect();
+        let counters = Counters::in_order(links.len());
+        let composed = compose(&links, &counters).unwrap();
+        let main = parts[chain[0].0].program;
+        let mut whole = filled(VmRuntime::default(), &composed, &chain, &parts).unwrap();
+        let mut machines: Vec<_> = chain
+            .iter()
+            .map(|(part, _)| {
+                let mut machine = VmRuntime::default();
+                machine.load(&parts[*part].spec).unwrap();
+                parts[*part].fill(&machine, str::to_owned);
+                machine
+            })
+            .collect();
+        // What a route is differs between the engine's network and this host's.
+        let is_local = chain.iter().all(|(part, _)| parts[*part].program != "forward_udp");
+        let kernel = is_local.then(|| filled(KernelRuntime::default(), &composed, &chain, &parts));
+        let mut kernel = kernel.and_then(Result::ok);
+        on_kernel += u64::from(kernel.is_some());
+        for _ in 0..PACKETS {
+            let input = match rng.one_in(2) {
+                true => packets::random(&mut rng, false),
+                false => Input { packet: frames(&mut random, 1).remove(0), ..Input::default() },
+            };
+            let expected = one_after_another(&mut machines, &chain, &parts, &input);
+            let label = || {
+                let names = chain.iter().map(|(part, go_on)| {
+                    let go_on: Vec<_> = go_on.iter().map(Verdict::name).collect();
+                    format!("{} ({})", parts[*part].program, go_on.join(" "))
+                });
+                format!("chain {number}: {}", names.collect::<Vec<_>>().join(", "))
+            };
+            let engine = whole.run(main, &input).unwrap();
+            assert_eq!(seen(&engine), seen(&expected), "engine, {}", label());
+            if let Some(kernel) = &mut kernel {
+                let outcome = kernel.run(main, &input).unwrap();
+                assert_eq!(seen(&outcome), seen(&expected), "kernel, {}", label());
+            }
+        }
+    }
+    assert!(on_kernel > CHAINS / 3, "{on_kernel} chains ran on the kernel");
+}
