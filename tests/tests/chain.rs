@@ -328,3 +328,20 @@ fn a_filter_joins_a_router_in_one_command() {
     changed(&stage, &["remove", "seen"]);
     assert_eq!(names(&changed(&stage, &["show"])), ["forward"]);
 }
+
+/// Inlined, each path of `drop` meets each path of the filter, over the limit of the verifier:
+/// as functions, they are verified one by one.
+#[test]
+fn programs_with_many_paths_are_composed_as_functions() {
+    let stage = Stage::new();
+    load(&stage, "rules = ['seven: drop udp dport 7', 'few: limit 1kpps per source udp']\n")
+        .json(0);
+    stage.json(&["drop", "eth0", "any udp 8"]);
+    let members = changed(&stage, &["move", "drop", "--priority", "1"]);
+    assert_eq!(names(&members), ["drop", "filter"]);
+    for (port, count) in [(7, 3), (8, 2), (9, 1)] {
+        stage.send(&stage.flow(port).udp(b"x").unwrap(), count);
+    }
+    settle(&stage, "drop", 6);
+    assert_eq!((packets(&stage, "drop"), packets(&stage, "filter")), ([6, 2], [4, 3]));
+}

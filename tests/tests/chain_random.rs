@@ -9,7 +9,7 @@ use std::path::Path;
 use filter::{Compiled, Environment, File, PROGRAM};
 use functions::drop::{self, Config, Maps};
 use kernel::KernelRuntime;
-use spec::compose::{Composed, Counters, Link, VerdictSet, compose};
+use spec::compose::{Composed, Counters, Form, Link, VerdictSet, compose};
 use spec::{Input, Outcome, ProgramKind, Runtime, Spec, Verdict};
 use vm::VmRuntime;
 use xway_tests::differential::packets;
@@ -160,7 +160,8 @@ fn a_chain_is_its_members_one_after_another() {
         });
         let links: Vec<_> = links.collect();
         let counters = Counters::in_order(links.len());
-        let composed = compose(&links, &counters).unwrap();
+        let form = if rng.one_in(3) { Form::Call } else { Form::Inline };
+        let composed = compose(&links, &counters, form).unwrap();
         let main = parts[chain[0].0].program;
         let mut whole = filled(VmRuntime::default(), &composed, &chain, &parts).unwrap();
         let mut machines: Vec<_> = chain

@@ -166,7 +166,7 @@ fn load(
     }
     let link = compose::Link { spec: &with_record, program, go_on: VerdictSet::EMPTY };
     let counters = compose::Counters { of_link: vec![Some(0)], slots: VERDICT_SLOTS };
-    let composed = compose::compose(&[link], &counters).map_err(Error::from);
+    let composed = compose::compose(&[link], &counters, compose::Form::Inline).map_err(Error::from);
     match composed.and_then(|composed| load(&composed.spec)) {
         Ok(object) => Ok(Counted { object, counted: true }),
         Err(refused) if is_about_program(&refused) => {

@@ -64,6 +64,7 @@ const fn at_home(
 const DETACH: Words = &["detach", "eth0"];
 const DROP: Words = &["drop", "eth0", "any udp 7"];
 const LOAD: Words = &["filter", "load", "eth0", "{old}"];
+const CHAIN_ADD: Words = &["chain", "eth0", "add", "drop"];
 const LAB_UP: Words = &["lab", "up", "two-hosts"];
 /// What a command that changes nothing for good needs to be undone.
 const NOTHING: &[Words] = &[];
@@ -110,6 +111,20 @@ pub const SCENARIOS: &[Scenario] = &[
     on_host(
         "filter-add",
         &[LOAD],
+        &["filter", "add", "eth0", "drop udp dport 8", "--name", "eight"],
+        &[&["filter", "remove", "eth0", "eight"]],
+    ),
+    on_host("chain-add", &[LOAD], CHAIN_ADD, &[&["chain", "eth0", "remove", "drop"]]),
+    on_host(
+        "chain-move",
+        &[LOAD, CHAIN_ADD],
+        &["chain", "eth0", "move", "drop", "--priority", "1"],
+        &[&["chain", "eth0", "move", "drop", "--priority", "200"]],
+    ),
+    on_host("chain-remove", &[LOAD, CHAIN_ADD], &["chain", "eth0", "remove", "drop"], &[CHAIN_ADD]),
+    on_host(
+        "chain-filter",
+        &[LOAD, CHAIN_ADD],
         &["filter", "add", "eth0", "drop udp dport 8", "--name", "eight"],
         &[&["filter", "remove", "eth0", "eight"]],
     ),

@@ -16,7 +16,7 @@ pub mod link;
 pub mod report;
 
 use kernel::{Attach, Map, Mode, Object, Replace};
-use spec::compose::{Composed, Counters, ENTRIES, MAX_LINKS, VERDICTS_MAP, compose};
+use spec::compose::{Composed, Counters, ENTRIES, Form, MAX_LINKS, VERDICTS_MAP, compose};
 use spec::{Expect, Map as _};
 
 use crate::counters::VERDICT_SLOTS;
@@ -162,26 +162,34 @@ impl<'t> Chain<'t> {
         let of_link = self.links.iter().map(|one| one.member.counter).collect();
         let counters = Counters { of_link, slots: VERDICT_SLOTS };
         let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
-        let composed = compose(&parts, &counters)?;
         let main = self.links[0].member.program.clone();
-        let object = self.load_composed(&composed, &main)?;
-        Ok(LoadedChain { chain: self, composed, object, main })
+        let composed = compose(&parts, &counters, Form::Inline)?;
+        let refused = match self.load_composed(&composed, &main) {
+            Ok(object) => return Ok(LoadedChain { chain: self, composed, object, main }),
+            Err(error) => error,
+        };
+        if !matches!(refused.kernel(), Some(kernel::Error::Verifier { .. })) || members == 1 {
+            return Err(refused);
+        }
+        // The program that is refused alone as well is the one to report.
+        self.links.iter().try_for_each(|link| self.load_alone(link))?;
+        // As functions, the programs are verified one by one, and not each path of one with each
+        // path of the next.
+        let composed = compose(&parts, &counters, Form::Call);
+        let loaded = composed.map_err(Error::from).and_then(|composed| {
+            let object = self.load_composed(&composed, &main)?;
+            Ok((composed, object))
+        });
+        match loaded {
+            Ok((composed, object)) => Ok(LoadedChain { chain: self, composed, object, main }),
+            Err(_) => Err(refused).with_context(|| ChainError::Together { members }.to_string()),
+        }
     }
 
     /// Loads the composed program with the maps of the members that run.
     fn load_composed(&self, composed: &Composed, main: &str) -> Result<Object> {
         let programs = [&[main.to_owned()][..], &called(&composed.spec, main)].concat();
-        let reuse = self.reuse(composed)?;
-        let loaded = self.target.load_sharing(&composed.spec, programs, self.mode, reuse);
-        loaded.or_else(|error| match error.kernel() {
-            Some(kernel::Error::Verifier { .. }) if self.links.len() > 1 => {
-                // The program that is refused alone as well is the one to report.
-                self.links.iter().try_for_each(|link| self.load_alone(link))?;
-                let members = self.links.len();
-                Err(error).with_context(|| ChainError::Together { members }.to_string())
-            }
-            _ => Err(error),
-        })
+        self.target.load_sharing(&composed.spec, programs, self.mode, self.reuse(composed)?)
     }
 
     fn load_alone(&self, link: &ChainLink) -> Result<()> {

@@ -58,7 +58,7 @@ impl Place {
 }
 
 /// How a program becomes part of main.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Part of main where that can be, else called.
     Inline,

@@ -31,6 +31,7 @@ mod types;
 
 pub use error::Error;
 pub(crate) use inline::{distance, refers_to_function, with_distance};
+pub use main::Form;
 pub use precede::precede;
 pub use splice::{globalize, inline, splice};
 
@@ -146,18 +147,19 @@ pub fn counted(spec: &Spec, program: &str) -> Result<Spec, Error> {
 /// # Errors
 /// See [`Error`]; nothing is half-done.
 pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
-    Ok(compose(links, &Counters::in_order(links.len()))?.spec)
+    Ok(compose(links, &Counters::in_order(links.len()), Form::Inline)?.spec)
 }
 
-/// As [`chain`], with these counters and the names that maps have in the result.
+/// As [`chain`] or, in the other form, [`chain_of_calls`], with these counters and the names that
+/// maps have in the result.
 ///
 /// # Errors
 /// As [`chain`].
 ///
 /// # Panics
 /// `counters` is for another number of programs.
-pub fn compose(links: &[Link<'_>], counters: &Counters) -> Result<Composed, Error> {
-    composed(links, counters, main::Form::Inline)
+pub fn compose(links: &[Link<'_>], counters: &Counters, form: Form) -> Result<Composed, Error> {
+    composed(links, counters, form)
 }
 
 /// Composes programs so that each is called as a function that the kernel verifies separately,
@@ -167,7 +169,7 @@ pub fn compose(links: &[Link<'_>], counters: &Counters) -> Result<Composed, Erro
 /// # Errors
 /// As [`chain`].
 pub fn chain_of_calls(links: &[Link<'_>]) -> Result<Spec, Error> {
-    Ok(composed(links, &Counters::in_order(links.len()), main::Form::Call)?.spec)
+    Ok(composed(links, &Counters::in_order(links.len()), Form::Call)?.spec)
 }
 
 fn composed(links: &[Link<'_>], counters: &Counters, form: main::Form) -> Result<Composed, Error> {

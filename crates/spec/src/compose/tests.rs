@@ -492,7 +492,7 @@ fn a_single_program_without_a_counter_keeps_its_lines() {
     let spec = object("one", "one", ProgramKind::XDP);
     let link = Link { spec: &spec, program: "one", go_on: default() };
     let counters = Counters { of_link: vec![None], slots: 1 };
-    let composed = compose(&[link], &counters).unwrap();
+    let composed = compose(&[link], &counters, Form::Inline).unwrap();
     let program = composed.spec.program("one").unwrap();
     let slots: Vec<_> = program.lines.iter().map(|line| line.slot).collect();
     assert!(slots.is_sorted_by(|a, b| a < b), "{slots:?}");
