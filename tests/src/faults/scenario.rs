@@ -64,6 +64,7 @@ const fn at_home(
 const DETACH: Words = &["detach", "eth0"];
 const DROP: Words = &["drop", "eth0", "any udp 7"];
 const LOAD: Words = &["filter", "load", "eth0", "{old}"];
+const CHAIN_DROP: Words = &["drop", "eth0", "any udp 8"];
 const CHAIN_ADD: Words = &["chain", "eth0", "add", "drop"];
 const LAB_UP: Words = &["lab", "up", "two-hosts"];
 /// What a command that changes nothing for good needs to be undone.
@@ -114,14 +115,19 @@ pub const SCENARIOS: &[Scenario] = &[
         &["filter", "add", "eth0", "drop udp dport 8", "--name", "eight"],
         &[&["filter", "remove", "eth0", "eight"]],
     ),
-    on_host("chain-add", &[LOAD], CHAIN_ADD, &[&["chain", "eth0", "remove", "drop"]]),
+    on_host("chain-add", &[LOAD], CHAIN_DROP, &[&["chain", "eth0", "remove", "drop"]]),
     on_host(
         "chain-move",
-        &[LOAD, CHAIN_ADD],
-        &["chain", "eth0", "move", "drop", "--priority", "1"],
-        &[&["chain", "eth0", "move", "drop", "--priority", "200"]],
+        &[LOAD, CHAIN_DROP],
+        &["chain", "eth0", "move", "filter", "--continue-on", "drop"],
+        &[&["chain", "eth0", "move", "filter", "--continue-on", "pass"]],
     ),
-    on_host("chain-remove", &[LOAD, CHAIN_ADD], &["chain", "eth0", "remove", "drop"], &[CHAIN_ADD]),
+    on_host(
+        "chain-remove",
+        &[LOAD, CHAIN_DROP],
+        &["chain", "eth0", "remove", "drop"],
+        &[CHAIN_DROP],
+    ),
     on_host(
         "chain-filter",
         &[LOAD, CHAIN_ADD],
