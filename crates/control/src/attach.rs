@@ -8,13 +8,13 @@ use sys::errno::E2BIG;
 
 use crate::Control;
 use crate::chain;
-use crate::composition::{self, link::ChainLink};
+use crate::composition;
 use crate::counters::VERDICT_SLOTS;
 pub use crate::detach::Detached;
 use crate::detach::detach_all;
 use crate::error::{Error, Result, full};
 use crate::lockout;
-use crate::member::{self, Member, default_priority};
+use crate::member::Member;
 use crate::notice::Notice;
 use crate::object::{Opened, Source, called};
 use crate::record::Record;
@@ -104,17 +104,8 @@ fn join(
     let counted = options.count || compose::counts_itself(&opened.spec, &program);
     let mut chain = chain::open(target)?;
     chain.set_mode(options.placement.mode)?;
-    let (name, record) = (opened.name.clone(), options.record(&opened.source));
-    let counts = options.count && !compose::counts_itself(&opened.spec, &program);
-    let member = Member {
-        priority: default_priority(&name),
-        continue_on: member::names(VerdictSet::default()),
-        counter: counts.then(|| chain.free_counter()),
-        members: 0,
-        program: program.clone(),
-        name,
-    };
-    chain.insert(ChainLink::added(member, opened.clone(), &record))?;
+    let member = Member::new(&opened.name, &program);
+    chain.insert_object(member, opened.clone(), &options.record(&opened.source))?;
     let program_id = chain.load()?.commit()?;
     Ok(Attached {
         interface: target.interface.clone(),

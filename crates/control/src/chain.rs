@@ -4,14 +4,14 @@
 //! remain. Not here: how members are found, composed and swapped (`composition`).
 
 use kernel::Mode;
-use spec::compose::{self, VerdictSet};
+use spec::compose::VerdictSet;
 
 pub use crate::composition::report::{ChainReport, MemberReport};
 pub use crate::member::default_priority;
 
 use crate::Control;
 use crate::composition::Chain;
-use crate::composition::link::{self, ChainLink, Code};
+use crate::composition::link::{self, Code};
 use crate::composition::report;
 use crate::error::{ChainError, Result};
 use crate::filter::active::NAME as FILTER;
@@ -69,16 +69,13 @@ pub fn add(
     chain.set_mode(options.mode.unwrap_or(chain.mode()))?;
     let placement = Placement { set: options.set.clone(), ..Placement::default() };
     let record = Record::of_object(&opened.source, options.program.as_deref(), true, &placement);
-    let counts = !compose::counts_itself(&opened.spec, &program);
+    let name = options.name.as_deref().unwrap_or(&opened.name);
     let member = Member {
-        name: options.name.clone().unwrap_or_else(|| opened.name.clone()),
         priority: options.priority.unwrap_or_else(|| default_priority(&opened.name)),
         continue_on: member::names(options.continue_on),
-        counter: counts.then(|| chain.free_counter()),
-        members: 0,
-        program,
+        ..Member::new(name, &program)
     };
-    chain.insert(ChainLink::added(member, opened, &record))?;
+    chain.insert_object(member, opened, &record)?;
     chain.apply()?;
     report::read(control, interface)
 }

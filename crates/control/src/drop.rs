@@ -2,7 +2,6 @@
 
 use functions::drop::{self, Config, Maps, Rule};
 use kernel::{Map, Mode};
-use spec::compose::VerdictSet;
 use spec::{Runtime as _, Spec};
 use sys::net::{Ifindex, Netlink};
 
@@ -11,7 +10,7 @@ use crate::composition::{self, link::ChainLink};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
-use crate::member::{self, Member, default_priority};
+use crate::member::Member;
 use crate::record::Record;
 use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
@@ -183,17 +182,9 @@ fn join(
 ) -> Result<()> {
     let mut chain = chain::open(target)?;
     chain.set_mode(placement.mode)?;
-    let member = Member {
-        name: NAME.to_owned(),
-        program: program.to_owned(),
-        priority: default_priority(NAME),
-        continue_on: member::names(VerdictSet::default()),
-        counter: None,
-        members: 0,
-    };
-    let (generation, shared) = (None, Vec::new());
-    let beside: Vec<_> = missing_labels(spec).into_iter().collect();
-    chain.insert(ChainLink { member, spec: spec.clone(), generation, beside, shared })?;
+    let mut spec = spec.clone();
+    spec.maps.extend(missing_labels(&spec));
+    chain.insert(ChainLink::new(Member::new(NAME, program), spec))?;
     let loaded = chain.load()?;
     drop::update(config, &Maps::find(|name| loaded.map(NAME, name))?)?;
     loaded.commit().map(std::mem::drop)

@@ -32,6 +32,18 @@ pub struct Member {
 }
 
 impl Member {
+    /// A member of this kind in its usual place, which is not counted by the chain.
+    pub fn new(name: &str, program: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            program: program.to_owned(),
+            priority: default_priority(name),
+            continue_on: names(VerdictSet::default()),
+            counter: None,
+            members: 1,
+        }
+    }
+
     /// Reads the record of a generation; `None` for a program that was attached alone.
     pub fn read(generation: &Generation) -> Result<Option<Self>> {
         let Some(map) = generation.map_if_kept(MEMBER)? else { return Ok(None) };

@@ -2,13 +2,13 @@
 
 use functions::forward;
 use kernel::{Map, Mode};
-use spec::compose::{self, VerdictSet};
+use spec::compose;
 use spec::{Map as _, MapDef, Spec};
 
 use crate::declaration::table::pairs;
 use crate::error::{ChainError, Context as _, Result};
 use crate::map_names::{OBJECT, RECORD};
-use crate::member::{self, Member, default_priority};
+use crate::member::Member;
 use crate::object::{self, Opened};
 use crate::record::Record;
 use crate::state::Generation;
@@ -42,18 +42,17 @@ pub struct Code {
 impl ChainLink {
     /// A member that runs. `member` is `None` if it was attached alone.
     pub fn running(member: Option<Member>, generation: &Generation, code: Code) -> Self {
-        let name = generation.name().to_owned();
+        let name = generation.name();
         let counts = code.may_count && !compose::counts_itself(&code.spec, &code.program);
-        let member = member.unwrap_or_else(|| Member {
-            priority: default_priority(&name),
-            counter: counts.then_some(0),
-            continue_on: member::names(VerdictSet::default()),
-            members: 1,
-            program: code.program,
-            name,
-        });
+        let alone = || Member { counter: counts.then_some(0), ..Member::new(name, &code.program) };
+        let member = member.unwrap_or_else(alone);
+        Self { generation: Some(generation.clone()), ..Self::new(member, code.spec) }
+    }
+
+    /// A member whose maps are all in its object.
+    pub fn new(member: Member, spec: Spec) -> Self {
         let (beside, shared) = (Vec::new(), Vec::new());
-        Self { member, spec: code.spec, generation: Some(generation.clone()), beside, shared }
+        Self { member, spec, generation: None, beside, shared }
     }
 
     /// A member that is added, from an object.
@@ -61,8 +60,7 @@ impl ChainLink {
         let mut beside = vec![text_map(RECORD, &record.text())];
         beside.extend(crate::counters::missing_labels(&opened.spec));
         beside.extend(opened.kept_map());
-        let (generation, shared) = (None, Vec::new());
-        Self { member, spec: opened.spec, generation, beside, shared }
+        Self { beside, ..Self::new(member, opened.spec) }
     }
 
     /// The link of a composition.

@@ -16,15 +16,18 @@ pub mod link;
 pub mod report;
 
 use kernel::{Attach, Map, Mode, Object, Replace};
-use spec::compose::{Composed, Counters, ENTRIES, Form, MAX_LINKS, VERDICTS_MAP, compose};
+use spec::compose::{
+    Composed, Counters, ENTRIES, Form, MAX_LINKS, VERDICTS_MAP, compose, counts_itself,
+};
 use spec::{Expect, Map as _};
 
 use crate::counters::VERDICT_SLOTS;
 use crate::detach::detach_all;
 use crate::error::{ChainError, Context as _, Error, Result};
 use crate::map_names::MEMBER;
-use crate::member;
-use crate::object::called;
+use crate::member::{self, Member};
+use crate::object::{Opened, called};
+use crate::record::Record;
 use crate::state::{Generation, Pins, pin_name};
 use crate::target::{Placement, Target};
 use crate::text_map::{create, create_text_map};
@@ -116,6 +119,18 @@ impl<'t> Chain<'t> {
         Ok(())
     }
 
+    /// Adds a program of an object, which the chain counts if the program does not count itself and
+    /// the record does not forbid it.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_object(&mut self, member: Member, opened: Opened, record: &Record) -> Result<()> {
+        let may_count = record.program.count != Some(false);
+        let counts = may_count && !counts_itself(&opened.spec, &member.program);
+        let counter = counts.then(|| self.free_counter());
+        self.insert(ChainLink::added(Member { counter, ..member }, opened, record))
+    }
+
     /// Takes a member out.
     ///
     /// # Errors
@@ -130,13 +145,8 @@ impl<'t> Chain<'t> {
         }
     }
 
-    /// The member of this name.
-    pub fn find(&mut self, name: &str) -> Option<&mut ChainLink> {
-        self.links.iter_mut().find(|one| one.member.name == name)
-    }
-
     /// The lowest counter that no member has.
-    pub fn free_counter(&self) -> u32 {
+    fn free_counter(&self) -> u32 {
         let is_used = |slot: &u32| self.links.iter().any(|one| one.member.counter == Some(*slot));
         (0..VERDICT_SLOTS).find(|slot| !is_used(slot)).unwrap_or(0)
     }
@@ -171,8 +181,6 @@ impl<'t> Chain<'t> {
         if !matches!(refused.kernel(), Some(kernel::Error::Verifier { .. })) || members == 1 {
             return Err(refused);
         }
-        // The program that is refused alone as well is the one to report.
-        self.links.iter().try_for_each(|link| self.load_alone(link))?;
         // As functions, the programs are verified one by one, and not each path of one with each
         // path of the next.
         let composed = compose(&parts, &counters, Form::Call);
@@ -182,7 +190,11 @@ impl<'t> Chain<'t> {
         });
         match loaded {
             Ok((composed, object)) => Ok(LoadedChain { chain: self, composed, object, main }),
-            Err(_) => Err(refused).with_context(|| ChainError::Together { members }.to_string()),
+            Err(_) => {
+                // The program that is refused alone as well is the one to report.
+                self.links.iter().try_for_each(|link| self.load_alone(link))?;
+                Err(refused).with_context(|| ChainError::Together { members }.to_string())
+            }
         }
     }
 

@@ -112,14 +112,7 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
 /// A program that was attached alone, as the only member.
 fn alone_member(generation: &Generation) -> Member {
     let program = generation.identity().ok().flatten().map(|one| one.program.name);
-    Member {
-        name: generation.name().to_owned(),
-        program: program.unwrap_or_default(),
-        priority: member::default_priority(generation.name()),
-        continue_on: member::names(spec::compose::VerdictSet::default()),
-        counter: None,
-        members: 1,
-    }
+    Member::new(generation.name(), &program.unwrap_or_default())
 }
 
 const COMPOSED: &str = "composed";

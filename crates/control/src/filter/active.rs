@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use filter::maps::{self, BANS, CARRIED};
 use filter::runtime::{actions, parts};
-use filter::{Carried, File, Rule, Ruleset, abi};
+use filter::{Carried, Compiled, File, Form, Rule, Ruleset, abi};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, Spec};
@@ -24,7 +24,7 @@ use crate::map_names::{FILTER_FILE, FILTER_GLOBALS};
 use crate::member::Member;
 use crate::record::Record;
 use crate::state::{Generation, Slot, State};
-use crate::target::no_interface;
+use crate::target::{Target, no_interface};
 use crate::text_map::{text, text_map};
 
 /// A filter that runs on an interface.
@@ -49,10 +49,11 @@ impl ActiveFilter {
         Ok(None)
     }
 
-    /// The filter of a generation, whether or not it runs.
-    pub(super) fn at(generation: &Generation, slot: &Slot) -> Self {
-        let (mode, program_id) = (Mode::Native, 0);
-        Self { mode, program_id, generation: generation.clone(), slot: slot.clone() }
+    /// Compiles the loaded rules to a program that decides like the loaded one.
+    pub fn compiled(&self, target: &Target, form: Form) -> Result<Compiled> {
+        let mut made = ruleset::compiled(&self.rules()?, self.may_ban()?, target, form)?;
+        self.globals()?.set(&mut made.spec)?;
+        Ok(made)
     }
 
     /// Whether it is a member of a chain with others.

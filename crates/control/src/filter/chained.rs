@@ -6,14 +6,12 @@
 use filter::{Form, PROGRAM, PROGRAM_FRAGS};
 use kernel::Mode;
 use spec::Spec;
-use spec::compose::VerdictSet;
 
 use super::active::{ActiveFilter, NAME};
-use super::ruleset;
 use crate::composition::Chain;
 use crate::composition::link::{self, ChainLink, Code};
-use crate::error::Result;
-use crate::member::{self, Member, default_priority};
+use crate::error::{Error, Result};
+use crate::member::Member;
 use crate::state::Generation;
 use crate::target::Target;
 
@@ -22,12 +20,12 @@ use crate::target::Target;
 /// # Errors
 /// Its rules cannot be compiled any more.
 pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
-    let active = ActiveFilter::at(generation, &target.slot);
-    let rules = active.rules()?;
-    let mut made = ruleset::compiled(&rules, active.may_ban()?, target, Form::Fast)?;
-    active.globals()?.set(&mut made.spec)?;
+    let active = ActiveFilter::find(&target.slot, target.ifindex)?;
+    let interface = || target.interface.clone();
+    let active = active.ok_or_else(|| Error::NoFilter { interface: interface() })?;
+    let mut made = active.compiled(target, Form::Fast)?;
     let program = link::program_of(generation, [PROGRAM, PROGRAM_FRAGS])?;
-    if rules.depends_on_tags(target.running(Mode::Native)?.is_some()) {
+    if active.rules()?.depends_on_tags(active.mode == Mode::Native) {
         link::ask_for_tags(target, &mut made.spec, program)?;
     }
     Ok(Code { spec: made.spec, program: program.to_owned(), may_count: false })
@@ -50,21 +48,13 @@ pub fn open(target: &Target) -> Result<Chain<'_>> {
 /// The chain runs in another mode.
 pub fn put(chain: &mut Chain<'_>, mode: Mode, link: Replacement) -> Result<()> {
     chain.set_mode(mode)?;
-    let place = chain.find(NAME).map(|known| known.member.clone());
-    if place.is_some() {
-        chain.take(NAME)?;
-    }
-    let member = place.unwrap_or_else(|| Member {
-        name: NAME.to_owned(),
-        program: String::new(),
-        priority: default_priority(NAME),
-        continue_on: member::names(VerdictSet::default()),
-        counter: None,
-        members: 0,
-    });
+    let known = chain.take(NAME).map(|known| known.member);
     let Replacement { spec, program, shared } = link;
-    let member = Member { program, ..member };
-    chain.insert(ChainLink { member, spec, generation: None, beside: Vec::new(), shared })
+    let member = match known {
+        Ok(member) => Member { program, ..member },
+        Err(_) => Member::new(NAME, &program),
+    };
+    chain.insert(ChainLink { shared, ..ChainLink::new(member, spec) })
 }
 
 /// A compiled filter with the maps that it takes over.

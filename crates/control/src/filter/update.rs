@@ -198,12 +198,10 @@ impl Update {
 
     /// Compiles the active rules, or none, to a program that decides like the active one.
     pub fn compile_active(&self, form: Form) -> Result<Compiled> {
-        let active = self.active.as_ref();
-        let rules = active.map_or(Ok(Ruleset::default()), ActiveFilter::rules)?;
-        let bans = active.map_or(Ok(false), ActiveFilter::may_ban)?;
-        let mut made = ruleset::compiled(&rules, bans, &self.target, form)?;
-        self.globals(&ApplyOptions::default())?.set(&mut made.spec)?;
-        Ok(made)
+        match &self.active {
+            Some(active) => active.compiled(&self.target, form),
+            None => ruleset::compiled(&Ruleset::default(), false, &self.target, form),
+        }
     }
 
     /// Global variables of the active filter, with those of the options.
