@@ -105,6 +105,24 @@ fn missing_directories_are_created_and_named() {
 }
 
 #[test]
+fn a_directory_that_several_create_is_opened_by_all() {
+    let scratch = Scratch::new("several");
+    for round in 0..50 {
+        let path = scratch.join(&round.to_string());
+        let barrier = std::sync::Barrier::new(4);
+        let open = || {
+            barrier.wait();
+            Dir::open_or_create(&path, Ancestors::Protected, 0o700).unwrap().1.len()
+        };
+        let created: usize = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).sum()
+        });
+        assert_eq!(created, 1);
+    }
+}
+
+#[test]
 fn links_are_followed_where_only_the_caller_can_change_them() {
     let scratch = Scratch::new("follow");
     fs::create_dir(scratch.join("real")).unwrap();

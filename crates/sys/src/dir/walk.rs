@@ -54,8 +54,15 @@ impl Walk {
     fn step(&mut self, name: &OsStr, mode: Option<u32>) -> Result<()> {
         let path = self.path.join(name);
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = match (fs::openat(&self.fd, name, flags, Mode::empty()), mode) {
-            (Err(rustix::io::Errno::NOENT), Some(mode)) => self.create(name, mode)?,
+        let open = |fd: &OwnedFd| fs::openat(fd, name, flags, Mode::empty());
+        let fd = match (open(&self.fd), mode) {
+            (Err(rustix::io::Errno::NOENT), Some(mode)) => match self.create(name, mode) {
+                // Another process created it meanwhile: it is checked as one that was there.
+                Err(error) if error.is(libc::EEXIST) && error.detail.is_empty() => {
+                    open(&self.fd).map_err(failed("openat", &path))?
+                }
+                created => created?,
+            },
             (fd, _) => fd.map_err(failed("openat", &path))?,
         };
         let found = metadata(fd.as_fd(), &path)?;
