@@ -100,7 +100,7 @@ pub fn share(text: &str) -> Option<f64> {
 }
 
 /// Names of units, with their size in the smallest unit.
-type Units = &'static [(&'static str, u64)];
+pub type Units = &'static [(&'static str, u64)];
 
 fn read(text: &str, units: Units) -> Option<Quantity> {
     let is_unit = |letter: char| letter.is_ascii_alphabetic() || letter == '%';
@@ -122,9 +122,11 @@ fn read(text: &str, units: Units) -> Option<Quantity> {
 
 const NS_PER_SECOND: u128 = 1_000_000_000;
 
-const PACKET_RATES: Units =
+/// Units of rates of packets, the smallest first.
+pub const PACKET_RATES: Units =
     &[("pps", 1), ("kpps", 1_000), ("mpps", 1_000_000), ("gpps", 1_000_000_000)];
-const BIT_RATES: Units =
+/// Units of rates of bits, the smallest first.
+pub const BIT_RATES: Units =
     &[("bps", 1), ("kbps", 1_000), ("mbps", 1_000_000), ("gbps", 1_000_000_000)];
 const TIMES: Units = &[
     ("ns", 1),

@@ -4,14 +4,11 @@
 
 use std::time::Duration;
 
-use packet::quantity::{self, RateUnit};
+use packet::quantity::{self, BIT_RATES, PACKET_RATES, RateUnit, Units};
 
 use super::Error;
 use super::word::Word;
 use crate::{Action, Unit};
-
-/// Names of units, with their size in the smallest unit.
-type Units = &'static [(&'static str, u64)];
 
 /// Reads a rate: tokens per second, and their unit.
 pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
@@ -92,10 +89,6 @@ fn shown(amount: u64, units: Units) -> String {
 }
 
 // Units that are written, the smallest first.
-const PACKET_RATES: Units =
-    &[("pps", 1), ("kpps", 1_000), ("mpps", 1_000_000), ("gpps", 1_000_000_000)];
-const BIT_RATES: Units =
-    &[("bps", 1), ("kbps", 1_000), ("mbps", 1_000_000), ("gbps", 1_000_000_000)];
 const SIZES: Units = &[
     ("bit", 1),
     ("byte", 8),
