@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use syn::{Attribute, Item, ItemEnum, ItemStruct, UseTree};
 
 /// All files that define types with `Serialize`.
@@ -16,10 +16,15 @@ pub struct Sources {
 pub struct Source {
     crate_name: String,
     path: PathBuf,
+    /// Folders below the crate's `src` and the file's own name. Where the checkout lies must not
+    /// matter: it may be a folder that is called as a module is.
+    modules: Vec<String>,
     items: Vec<Item>,
-    /// Paths of imported names.
-    imports: BTreeMap<String, Vec<String>>,
+    imports: Imports,
 }
+
+/// Paths of imported names.
+type Imports = BTreeMap<String, Vec<String>>;
 
 /// A type and the file that defines it.
 #[derive(Clone, Copy)]
@@ -65,7 +70,7 @@ impl Sources {
         let mut files = Vec::new();
         for path in entries(crates)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            read_folder(&path.join("src"), &name, &mut files)?;
+            read_folder(&path.join("src"), &name, &[], &mut files)?;
         }
         Ok(Self { files })
     }
@@ -122,7 +127,7 @@ impl Sources {
 impl Source {
     /// Whether the file or one of its folders has the name of a module.
     fn is_below(&self, module: &str) -> bool {
-        self.path.with_extension("").iter().any(|part| part == module)
+        self.modules.iter().any(|part| part == module)
     }
 
     fn definition(&self, name: &str) -> Option<Definition<'_>> {
@@ -134,17 +139,27 @@ impl Source {
     }
 }
 
-fn read_folder(folder: &Path, crate_name: &str, files: &mut Vec<Source>) -> Result<()> {
+fn read_folder(
+    folder: &Path,
+    crate_name: &str,
+    modules: &[String],
+    files: &mut Vec<Source>,
+) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
     for path in entries(folder)? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let modules = [modules, &[name]].concat();
         if path.is_dir() {
-            read_folder(&path, crate_name, files)?;
+            read_folder(&path, crate_name, &modules, files)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path)?;
             if text.contains("Serialize") {
-                files.push(read_file(&text, crate_name, &path)?);
+                let (items, imports) =
+                    read_items(&text).with_context(|| path.display().to_string())?;
+                let crate_name = crate_name.to_owned();
+                files.push(Source { crate_name, path, modules, items, imports });
             }
         }
     }
@@ -161,22 +176,19 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn read_file(text: &str, crate_name: &str, path: &Path) -> Result<Source> {
-    let file = match syn::parse_file(text) {
-        Ok(file) => file,
-        Err(error) => bail!("{}: {error}", path.display()),
-    };
-    let mut imports = BTreeMap::new();
+/// What a file defines and imports.
+fn read_items(text: &str) -> Result<(Vec<Item>, Imports)> {
+    let file = syn::parse_file(text)?;
+    let mut imports = Imports::new();
     for item in &file.items {
         if let Item::Use(item) = item {
             import(&item.tree, &mut Vec::new(), &mut imports);
         }
     }
-    let (crate_name, path) = (crate_name.to_owned(), path.to_owned());
-    Ok(Source { crate_name, path, items: file.items, imports })
+    Ok((file.items, imports))
 }
 
-fn import(tree: &UseTree, path: &mut Vec<String>, imports: &mut BTreeMap<String, Vec<String>>) {
+fn import(tree: &UseTree, path: &mut Vec<String>, imports: &mut Imports) {
     match tree {
         UseTree::Path(part) => {
             path.push(part.ident.to_string());
@@ -195,4 +207,18 @@ fn import(tree: &UseTree, path: &mut Vec<String>, imports: &mut BTreeMap<String,
         UseTree::Group(group) => group.items.iter().for_each(|tree| import(tree, path, imports)),
         UseTree::Glob(_) => {}
     }
+}
+
+#[test]
+fn folders_above_the_crates_do_not_matter() {
+    let top = std::env::temp_dir().join(format!("xway-json-page-{}/check", std::process::id()));
+    let src = top.join("crates/one/src");
+    fs::create_dir_all(&src).unwrap();
+    for name in ["check.rs", "other.rs"] {
+        fs::write(src.join(name), "#[derive(Serialize)] pub struct Outcome {}").unwrap();
+    }
+    let sources = Sources::read(&top.join("crates")).unwrap();
+    let found = sources.find("one::check::Outcome").unwrap().key().0;
+    fs::remove_dir_all(top.parent().unwrap()).unwrap();
+    assert_eq!(found, src.join("check.rs"));
 }
