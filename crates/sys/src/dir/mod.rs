@@ -76,12 +76,14 @@ impl Dir {
     /// Creates the directory `name`; `EEXIST` if anything has this name.
     ///
     /// Where another user can write to this directory, that user can replace the new directory
-    /// before it is opened. Therefore it must be empty and belong to this process.
+    /// before it is opened. Therefore it must belong to this process and, there, be empty.
+    /// Elsewhere, another process of this user may already have created entries in it.
     pub fn create_dir(&self, name: impl AsRef<OsStr>, mode: u32) -> Result<Self> {
         let (name, path) = (name.as_ref(), self.child(name.as_ref())?);
         fs::mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(failed("mkdirat", &path))?;
         let dir = self.open_dir(name)?;
-        if dir.metadata()?.uid() != effective_user() || !dir.names()?.is_empty() {
+        let is_own = dir.metadata()?.uid() == effective_user();
+        if !is_own || walk::is_shared(&self.metadata()?) && !dir.names()?.is_empty() {
             let error = Error::new("mkdirat", path.display().to_string(), libc::EEXIST);
             return Err(error.with_detail("another process replaced the new directory"));
         }

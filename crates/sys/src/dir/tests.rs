@@ -123,6 +123,29 @@ fn a_directory_that_several_create_is_opened_by_all() {
 }
 
 #[test]
+fn a_new_directory_may_already_have_entries_of_another_process() {
+    let scratch = Scratch::new("entries");
+    for round in 0..500 {
+        let barrier = std::sync::Barrier::new(4);
+        let open = |own: u32| {
+            let path = scratch.join(&format!("{round}/{own}"));
+            barrier.wait();
+            Dir::open_or_create(&path, Ancestors::Protected, 0o700).unwrap().1.len()
+        };
+        let created: usize = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4)
+                .map(|own| {
+                    let open = &open;
+                    scope.spawn(move || open(own))
+                })
+                .collect();
+            all.into_iter().map(|one| one.join().unwrap()).sum()
+        });
+        assert_eq!(created, 5);
+    }
+}
+
+#[test]
 fn links_are_followed_where_only_the_caller_can_change_them() {
     let scratch = Scratch::new("follow");
     fs::create_dir(scratch.join("real")).unwrap();

@@ -133,9 +133,17 @@ fn exposure(found: &Metadata) -> Option<String> {
     if !trusted(owner) {
         return Some(format!("the directory belongs to user {owner}"));
     }
-    let shared = mode & (libc::S_IWGRP | libc::S_IWOTH) != 0;
-    (shared && mode & libc::S_ISVTX == 0)
+    (is_writable_by_others(mode) && mode & libc::S_ISVTX == 0)
         .then(|| format!("other users can write to the directory (mode {:04o})", mode & 0o7777))
+}
+
+/// Whether users other than root and the caller can create entries in a directory.
+pub(super) fn is_shared(found: &Metadata) -> bool {
+    !trusted(found.uid()) || is_writable_by_others(found.mode())
+}
+
+fn is_writable_by_others(mode: u32) -> bool {
+    mode & (libc::S_IWGRP | libc::S_IWOTH) != 0
 }
 
 fn trusted(user: u32) -> bool {
