@@ -42,6 +42,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario::scale::SCENARIO,
     scenario::cpu::SCENARIO,
     scenario::latency::SCENARIO,
+    micro::chain::SCENARIO,
     micro::drop_cost::SCENARIO,
     micro::filter::SCENARIO,
     micro::gen_cost::SCENARIO,

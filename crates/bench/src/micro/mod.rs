@@ -1,5 +1,6 @@
 //! Parts of the project alone: each file is one scenario.
 
+pub mod chain;
 pub mod drop_cost;
 pub mod filter;
 pub mod gen_cost;

@@ -12,7 +12,7 @@
 use super::inline::{body, entry_end, refers_to_function};
 use super::{ENTRIES, Link, MAIN, VerdictSet, XDP_HAS_FRAGS};
 use crate::asm::{Assembler, Cond, Error, Helper, Label, MemRef, Note, Reg::*};
-use crate::insn::{EXIT, Insn};
+use crate::insn::{EXIT, Insn, PSEUDO_KFUNC_CALL};
 use crate::model::{Program, ProgramKind};
 use crate::runtime::Verdict;
 
@@ -97,7 +97,7 @@ pub fn generate(
         Form::Inline => programs.iter().map(|program| writer.part(program, reserve)).collect(),
         Form::Call => programs.iter().map(|_| Part::Call(writer.asm.label())).collect(),
     };
-    let starts = writer.main(links, &parts);
+    let starts = writer.main(links, programs, &parts);
     let mut places = Vec::new();
     for ((program, part), start) in programs.iter().zip(&parts).zip(starts) {
         places.push(writer.behind(program, part, start));
@@ -116,6 +116,16 @@ fn stretch(insns: &mut [Insn], place: Place) {
     for insn in entry.iter_mut().filter(|insn| refers_to_function(**insn)) {
         insn.imm += gap;
     }
+}
+
+/// Whether packets may be longer or shorter after a program: by these helpers, by programs that it
+/// tail-calls, or by a kernel function.
+fn can_resize(program: &Program) -> bool {
+    let resizing = [Helper::XDP_ADJUST_HEAD, Helper::XDP_ADJUST_TAIL, Helper::TAIL_CALL];
+    program.insns.iter().filter(|insn| insn.is_call()).any(|insn| match insn.src {
+        0 => resizing.contains(&Helper(insn.imm.cast_unsigned())),
+        other => other == PSEUDO_KFUNC_CALL,
+    })
 }
 
 /// How main runs a program.
@@ -139,20 +149,24 @@ impl Writer<'_> {
     }
 
     /// Returns where inlined programs start; 0 for the others.
-    fn main(&mut self, links: &[Link<'_>], parts: &[Part]) -> Vec<usize> {
+    fn main(&mut self, links: &[Link<'_>], programs: &[&Program], parts: &[Part]) -> Vec<usize> {
         let mut starts = Vec::new();
+        // The packet still has the stored length.
+        let mut is_measured = false;
         for (number, (link, part)) in links.iter().zip(parts).enumerate() {
             let counter = self.counting.of_link[number];
             // A note without an instruction would have the place of the program's first line.
-            match counter {
-                Some(_) => self.note(format!("length of the packet for {}", link.program)),
-                None if self.keeps_context => self.note(format!("context for {}", link.program)),
-                None => {}
+            let measures = counter.is_some() && !is_measured;
+            match measures {
+                true => self.note(format!("length of the packet for {}", link.program)),
+                false if self.keeps_context => self.note(format!("context for {}", link.program)),
+                false => {}
             }
             self.context(number);
-            if counter.is_some() {
+            if measures {
                 self.length();
             }
+            is_measured = (is_measured || measures) && !can_resize(programs[number]);
             starts.push(self.run(part));
             match counter {
                 Some(counter) => {

@@ -334,12 +334,32 @@ fn a_chain_goes_on_after_the_named_verdicts_only() {
         "(bf) r0 = r7",
         "(95) exit",
         "L4:",
-        "; length of the packet for b @ xway_main:3",
+        "; context for b @ xway_main:3",
         "(79) r1 = *(u64 *)(r10 -16)",
     ];
     assert_eq!(heads([Verdict::Tx, Verdict::Pass].into_iter().collect()), wanted);
     let all = heads(Verdict::ALL.into_iter().collect());
     assert_eq!(all[1..3], ["(b6) if w7 <= 0x4 goto L4", "(bf) r0 = r7"]);
+}
+
+#[test]
+fn the_length_is_measured_again_only_after_programs_that_can_change_it() {
+    let second = simple("two", "b");
+    let go_on = VerdictSet::default();
+    let measured = |first: &Spec| {
+        let links = [(first, "a"), (&second, "b")];
+        let links = links.map(|(spec, program)| Link { spec, program, go_on });
+        listing(&chain(&links).unwrap(), "a").contains("; length of the packet for b")
+    };
+    assert!(!measured(&simple("one", "a")));
+    for helper in [Helper::XDP_ADJUST_HEAD, Helper::XDP_ADJUST_TAIL, Helper::TAIL_CALL] {
+        let mut first = Object::new("one", "GPL");
+        let mut a = Assembler::new("a", ProgramKind::XDP);
+        a.call(helper).verdict(Verdict::Pass);
+        first.program(a);
+        assert!(measured(&first.finish().unwrap()), "{helper:?}");
+    }
+    assert!(measured(&object("one", "a", ProgramKind::XDP)), "a kfunc");
 }
 
 #[test]
