@@ -344,4 +344,11 @@ fn programs_with_many_paths_are_composed_as_functions() {
     }
     settle(&stage, "drop", 6);
     assert_eq!((packets(&stage, "drop"), packets(&stage, "filter")), ([6, 2], [4, 3]));
+    // The form is recorded, so the next change begins with it; the filter alone is inlined again.
+    changed(&stage, &["move", "drop", "--priority", "2"]);
+    stage.send(&stage.flow(9).udp(b"x").unwrap(), 1);
+    settle(&stage, "drop", 7);
+    changed(&stage, &["remove", "drop"]);
+    stage.send(&stage.flow(9).udp(b"x").unwrap(), 1);
+    settle(&stage, "filter", 6);
 }

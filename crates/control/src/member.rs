@@ -29,6 +29,9 @@ pub struct Member {
     pub counter: Option<u32>,
     /// Members of the chain.
     pub members: usize,
+    /// Whether the members are composed as functions, because the verifier refused them inlined.
+    #[serde(default)]
+    pub functions: bool,
 }
 
 impl Member {
@@ -41,6 +44,7 @@ impl Member {
             continue_on: names(VerdictSet::default()),
             counter: None,
             members: 1,
+            functions: false,
         }
     }
 
@@ -134,6 +138,7 @@ mod tests {
             continue_on: names(verdicts.iter().copied().collect()),
             counter: Some(0),
             members: 2,
+            functions: false,
         }
     }
 

@@ -41,6 +41,8 @@ pub struct Chain<'t> {
     /// Whether a program runs.
     runs: bool,
     links: Vec<ChainLink>,
+    /// Names of the members that run, in order, if they are composed as functions.
+    functions: Vec<String>,
 }
 
 /// A composed program that is loaded and not attached yet.
@@ -61,7 +63,13 @@ impl<'t> Chain<'t> {
         target.require_confirmed()?;
         let running = target.running_mode()?;
         let mode = running.map_or(Mode::Native, |(mode, _)| mode);
-        let mut chain = Self { target, mode, runs: running.is_some(), links: Vec::new() };
+        let mut chain = Self {
+            target,
+            mode,
+            runs: running.is_some(),
+            links: Vec::new(),
+            functions: Vec::new(),
+        };
         let Some((mode, id)) = running else { return Ok(chain) };
         let generations = target.slot.generations_of(id)?;
         if generations.is_empty() {
@@ -77,6 +85,8 @@ impl<'t> Chain<'t> {
             let code = code(&generation)?;
             chain.links.push(ChainLink::running(member, &generation, code));
         }
+        let functions = chain.links.iter().filter(|link| link.member.functions);
+        chain.functions = functions.map(|link| link.member.name.clone()).collect();
         Ok(chain)
     }
 
@@ -169,13 +179,13 @@ impl<'t> Chain<'t> {
     pub fn load(mut self) -> Result<LoadedChain<'t>> {
         let members = self.links.len();
         self.links.iter_mut().for_each(|one| one.member.members = members);
-        let of_link = self.links.iter().map(|one| one.member.counter).collect();
-        let counters = Counters { of_link, slots: VERDICT_SLOTS };
-        let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
-        let main = self.links[0].member.program.clone();
-        let composed = compose(&parts, &counters, Form::Inline)?;
-        let refused = match self.load_composed(&composed, &main) {
-            Ok(object) => return Ok(LoadedChain { chain: self, composed, object, main }),
+        if self.needs_functions()
+            && let Ok((composed, object)) = self.load_as(Form::Call)
+        {
+            return Ok(self.loaded(composed, object, Form::Call));
+        }
+        let refused = match self.load_as(Form::Inline) {
+            Ok((composed, object)) => return Ok(self.loaded(composed, object, Form::Inline)),
             Err(error) => error,
         };
         if !matches!(refused.kernel(), Some(kernel::Error::Verifier { .. })) || members == 1 {
@@ -183,19 +193,43 @@ impl<'t> Chain<'t> {
         }
         // As functions, the programs are verified one by one, and not each path of one with each
         // path of the next.
-        let composed = compose(&parts, &counters, Form::Call);
-        let loaded = composed.map_err(Error::from).and_then(|composed| {
-            let object = self.load_composed(&composed, &main)?;
-            Ok((composed, object))
-        });
-        match loaded {
-            Ok((composed, object)) => Ok(LoadedChain { chain: self, composed, object, main }),
+        match self.load_as(Form::Call) {
+            Ok((composed, object)) => Ok(self.loaded(composed, object, Form::Call)),
             Err(_) => {
                 // The program that is refused alone as well is the one to report.
                 self.links.iter().try_for_each(|link| self.load_alone(link))?;
                 Err(refused).with_context(|| ChainError::Together { members }.to_string())
             }
         }
+    }
+
+    /// Whether the verifier refused the same members in the same order inlined, alone or with
+    /// fewer others. To refuse them again would take it seconds.
+    fn needs_functions(&self) -> bool {
+        let names = self.links.iter().map(|link| &link.member.name);
+        !self.functions.is_empty()
+            && names.filter(|name| self.functions.contains(name)).eq(&self.functions)
+    }
+
+    /// Composes the members in a form and loads the result.
+    fn load_as(&self, form: Form) -> Result<(Composed, Object)> {
+        let of_link = self.links.iter().map(|one| one.member.counter).collect();
+        let counters = Counters { of_link, slots: VERDICT_SLOTS };
+        let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
+        let composed = compose(&parts, &counters, form)?;
+        let object = self.load_composed(&composed, self.main())?;
+        Ok((composed, object))
+    }
+
+    fn loaded(mut self, composed: Composed, object: Object, form: Form) -> LoadedChain<'t> {
+        self.links.iter_mut().for_each(|one| one.member.functions = form == Form::Call);
+        let main = self.main().to_owned();
+        LoadedChain { chain: self, composed, object, main }
+    }
+
+    /// Name of the composed program: that of the first member.
+    fn main(&self) -> &str {
+        &self.links[0].member.program
     }
 
     /// Loads the composed program with the maps of the members that run.
