@@ -5,18 +5,16 @@
 //! the frame through; longer chains have them several times. `merged-c-8` is the same eight as one
 //! program of one C source, with the same counters; `-uncounted` has none.
 
-use std::time::Duration;
+use std::rc::Rc;
 
 use anyhow::Result;
 use kernel::{LoadOptions, Object};
-use lab::frame::{Flow, Side};
 use report::Bench;
 use spec::compose::{Counters, Form, Link, VerdictSet, compose};
 use spec::{Spec, Verdict};
 
-use crate::field::FRAME;
-use crate::harness::{Arm, Harness, Value};
-use crate::micro::mean::{Runs, mean_ns};
+use crate::harness::{Arm, Harness};
+use crate::micro::drop_cost::{Case, frame};
 use crate::{Effort, Kind, Scenario, Testbed};
 
 /// The scenario `chain`.
@@ -44,27 +42,21 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
              added-uncounted: the same without counters.",
         );
     let spec = Spec::parse("chain", OBJECT)?;
-    let frame = frame()?;
+    let frame = frame("10.0.0.2")?;
+    let chain = |count, form, counts| composed(&spec, count, form, counts, &frame);
+    let merged = |program| load(&spec, program, &frame);
     let mut arms = Vec::new();
-    for links in LENGTHS {
-        arms.push(
-            Turn::composed(&spec, links, Form::Inline, true)?.arm(&links.to_string(), &frame),
-        );
+    for count in LENGTHS {
+        arms.push(arm(&count.to_string(), chain(count, Form::Inline, true)?));
     }
-    for (form, counts, name) in
-        [(Form::Inline, false, "8-uncounted"), (Form::Call, true, "8-functions")]
-    {
-        arms.push(Turn::composed(&spec, 8, form, counts)?.arm(name, &frame));
-    }
-    for (program, name) in [("merged_counted", "merged-c-8"), ("merged", "merged-c-8-uncounted")] {
-        arms.push(Turn::load(&spec, program)?.arm(name, &frame));
-    }
+    arms.push(arm("8-uncounted", chain(8, Form::Inline, false)?));
+    arms.push(arm("8-functions", chain(8, Form::Call, true)?));
+    arms.push(arm("merged-c-8", merged("merged_counted")?));
+    arms.push(arm("merged-c-8-uncounted", merged("merged")?));
     for (counts, name) in [(true, "added"), (false, "added-uncounted")] {
-        let turns = (Turn::composed(&spec, 8, Form::Inline, counts)?, Turn::load(&spec, "merged")?);
-        let frame = frame.clone();
-        arms.push(Arm::wide(name, move |window| {
-            let [chain, merged] = [&turns.0, &turns.1].map(|one| one.measure(&frame, window / 2));
-            Ok(vec![Value::new(name, "ns", (chain? - merged?) / 8.0)])
+        let (chain, merged) = (chain(8, Form::Inline, counts)?, merged("merged")?);
+        arms.push(Arm::new(name, "ns", move |window| {
+            Ok((chain.measure(window / 2)? - merged.measure(window / 2)?) / 8.0)
         }));
     }
     harness.interleave(&mut bench, &mut arms)?;
@@ -74,46 +66,28 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// A program that is measured.
-struct Turn {
-    object: Object,
-    program: String,
+/// A program of an object, ready to run.
+fn load(spec: &Spec, program: &'static str, frame: &[u8]) -> Result<Case> {
+    let programs = Some(vec![program.to_owned()]);
+    let object = Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() })?;
+    let (object, frame) = (Rc::new(object), frame.to_vec());
+    Ok(Case { object, program, frame, verdict: Verdict::Pass })
 }
 
-impl Turn {
-    fn load(spec: &Spec, program: &str) -> Result<Self> {
-        let programs = Some(vec![program.to_owned()]);
-        let object = Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() })?;
-        Ok(Self { object, program: program.to_owned() })
+/// The first of the eight programs, repeated from the first one after the last.
+fn composed(spec: &Spec, count: usize, form: Form, counts: bool, frame: &[u8]) -> Result<Case> {
+    let go_on = VerdictSet::default();
+    let programs = MEMBERS.iter().cycle().take(count);
+    let links: Vec<_> = programs.map(|program| Link { spec, program, go_on }).collect();
+    let mut counters = Counters::in_order(count);
+    if !counts {
+        counters.of_link.fill(None);
     }
-
-    /// The first of the eight programs, repeated from the first one after the last.
-    fn composed(spec: &Spec, count: usize, form: Form, counts: bool) -> Result<Self> {
-        let go_on = VerdictSet::default();
-        let programs = MEMBERS.iter().cycle().take(count);
-        let links: Vec<_> = programs.map(|program| Link { spec, program, go_on }).collect();
-        let mut counters = Counters::in_order(count);
-        if !counts {
-            counters.of_link.fill(None);
-        }
-        Self::load(&compose(&links, &counters, form)?.spec, MEMBERS[0])
-    }
-
-    fn measure(&self, frame: &[u8], window: Duration) -> Result<f64> {
-        let runs = Runs { frame, repeat: REPEAT, verdicts: &[Verdict::Pass] };
-        mean_ns(self.object.program(&self.program)?, runs, window)
-    }
-
-    fn arm(self, name: &str, frame: &[u8]) -> Arm<'static> {
-        let frame = frame.to_vec();
-        Arm::new(name, "ns", move |window| self.measure(&frame, window))
-    }
+    load(&compose(&links, &counters, form)?.spec, MEMBERS[0], frame)
 }
 
-fn frame() -> Result<Vec<u8>> {
-    let from = Side::new("02:00:00:00:00:01", "10.0.0.1", 1234)?;
-    let to = Side::new("02:00:00:00:00:02", "10.0.0.2", 1234)?;
-    Ok(Flow::new(from, to).udp_of_length(FRAME)?)
+fn arm(name: &str, case: Case) -> Arm<'static> {
+    Arm::new(name, "ns", move |window| case.measure(window))
 }
 
 const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/chain.o");
@@ -121,5 +95,3 @@ const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/chain.o");
 const MEMBERS: [&str; 8] =
     ["length", "types", "ttl", "fragments", "martians", "ports", "sources", "protocols"];
 const LENGTHS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Runs of one call.
-const REPEAT: u32 = 100_000;

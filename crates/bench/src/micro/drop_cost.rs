@@ -74,7 +74,8 @@ impl Case {
     }
 }
 
-fn frame(to: &str) -> Result<Vec<u8>> {
+/// A UDP frame of 60 bytes to an address.
+pub(super) fn frame(to: &str) -> Result<Vec<u8>> {
     let from = Side::new("02:00:00:00:00:01", "10.0.0.1", 1234)?;
     let to = Side::new("02:00:00:00:00:02", to, 1234)?;
     Ok(Flow::new(from, to).udp_of_length(60)?)

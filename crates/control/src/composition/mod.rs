@@ -179,9 +179,8 @@ impl<'t> Chain<'t> {
     pub fn load(mut self) -> Result<LoadedChain<'t>> {
         let members = self.links.len();
         self.links.iter_mut().for_each(|one| one.member.members = members);
-        if self.needs_functions()
-            && let Ok((composed, object)) = self.load_as(Form::Call)
-        {
+        let functions_first = self.needs_functions();
+        if functions_first && let Ok((composed, object)) = self.load_as(Form::Call) {
             return Ok(self.loaded(composed, object, Form::Call));
         }
         let refused = match self.load_as(Form::Inline) {
@@ -193,9 +192,10 @@ impl<'t> Chain<'t> {
         }
         // As functions, the programs are verified one by one, and not each path of one with each
         // path of the next.
-        match self.load_as(Form::Call) {
-            Ok((composed, object)) => Ok(self.loaded(composed, object, Form::Call)),
-            Err(_) => {
+        let second = if functions_first { None } else { self.load_as(Form::Call).ok() };
+        match second {
+            Some((composed, object)) => Ok(self.loaded(composed, object, Form::Call)),
+            None => {
                 // The program that is refused alone as well is the one to report.
                 self.links.iter().try_for_each(|link| self.load_alone(link))?;
                 Err(refused).with_context(|| ChainError::Together { members }.to_string())
@@ -203,8 +203,8 @@ impl<'t> Chain<'t> {
         }
     }
 
-    /// Whether the verifier refused the same members in the same order inlined, alone or with
-    /// fewer others. To refuse them again would take it seconds.
+    /// Whether the verifier refused the running members inlined, and all of them remain in the same
+    /// order, perhaps with others between them. To refuse them again would take it seconds.
     fn needs_functions(&self) -> bool {
         let names = self.links.iter().map(|link| &link.member.name);
         !self.functions.is_empty()

@@ -124,7 +124,12 @@ fn moved(insn: Insn, reserve: i16) -> Option<Moved> {
 }
 
 fn is_tail_call(insn: Insn) -> bool {
-    insn.code == CALL && insn.src == 0 && Helper(insn.imm.cast_unsigned()) == Helper::TAIL_CALL
+    helper(insn) == Some(Helper::TAIL_CALL)
+}
+
+/// The helper that an instruction calls.
+pub fn helper(insn: Insn) -> Option<Helper> {
+    (insn.is_call() && insn.src == 0).then(|| Helper(insn.imm.cast_unsigned()))
 }
 
 /// Slots of the function that jumps go to; `None` when one leaves it.

@@ -9,7 +9,7 @@
 //!  r10 -16  context, where it is needed again
 //! ```
 
-use super::inline::{body, entry_end, refers_to_function};
+use super::inline::{body, entry_end, helper, refers_to_function};
 use super::{ENTRIES, Link, MAIN, VerdictSet, XDP_HAS_FRAGS};
 use crate::asm::{Assembler, Cond, Error, Helper, Label, MemRef, Note, Reg::*};
 use crate::insn::{EXIT, Insn, PSEUDO_KFUNC_CALL};
@@ -122,9 +122,9 @@ fn stretch(insns: &mut [Insn], place: Place) {
 /// tail-calls, or by a kernel function.
 fn can_resize(program: &Program) -> bool {
     let resizing = [Helper::XDP_ADJUST_HEAD, Helper::XDP_ADJUST_TAIL, Helper::TAIL_CALL];
-    program.insns.iter().filter(|insn| insn.is_call()).any(|insn| match insn.src {
-        0 => resizing.contains(&Helper(insn.imm.cast_unsigned())),
-        other => other == PSEUDO_KFUNC_CALL,
+    program.insns.iter().any(|insn| match helper(*insn) {
+        Some(called) => resizing.contains(&called),
+        None => insn.is_call() && insn.src == PSEUDO_KFUNC_CALL,
     })
 }
 
