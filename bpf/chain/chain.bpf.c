@@ -22,11 +22,16 @@ struct count {
 	__u64 bytes;
 };
 
+/* The counters of all steps, which are looked up once for a packet, as in a chain. */
+struct counts {
+	struct count of_step[STEPS][ENTRIES];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
-	__type(value, struct count);
-	__uint(max_entries, STEPS * ENTRIES);
+	__type(value, struct counts);
+	__uint(max_entries, 1);
 } merged_verdicts SEC(".maps");
 
 struct {
@@ -144,15 +149,13 @@ xway_inline int step_protocols(struct xdp_md *ctx)
 }
 
 /* Counts the verdict of a step, and returns whether the next one runs. */
-xway_inline int counted(__u32 step, int verdict, __u32 bytes)
+xway_inline int counted(struct counts *counts, __u32 step, int verdict, __u32 bytes)
 {
-	__u32 key = step * ENTRIES + ((__u32)verdict < ENTRIES - 1 ? (__u32)verdict : ENTRIES - 1);
-	struct count *count = bpf_map_lookup_elem(&merged_verdicts, &key);
+	__u32 entry = (__u32)verdict < ENTRIES - 1 ? (__u32)verdict : ENTRIES - 1;
+	struct count *count = &counts->of_step[step][entry];
 
-	if (count) {
-		count->packets += 1;
-		count->bytes += bytes;
-	}
+	count->packets += 1;
+	count->bytes += bytes;
 	return verdict == XDP_PASS;
 }
 
@@ -175,7 +178,7 @@ EACH_STEP(MEMBER)
 
 #define RUN_COUNTED(number, name)                                                                  \
 	verdict = step_##name(ctx);                                                                \
-	if (!counted(number, verdict, bytes))                                                      \
+	if (!counted(counts, number, verdict, bytes))                                              \
 		return verdict;
 
 SEC("xdp")
@@ -190,9 +193,12 @@ int merged(struct xdp_md *ctx)
 SEC("xdp")
 int merged_counted(struct xdp_md *ctx)
 {
-	__u32 bytes = xway_data_end(ctx) - xway_data(ctx);
+	__u32 bytes = xway_data_end(ctx) - xway_data(ctx), key = 0;
+	struct counts *counts = bpf_map_lookup_elem(&merged_verdicts, &key);
 	int verdict;
 
+	if (!counts)
+		return XDP_ABORTED;
 	EACH_STEP(RUN_COUNTED)
 	return XDP_PASS;
 }

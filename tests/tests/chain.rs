@@ -100,6 +100,23 @@ fn members_run_in_order_and_keep_their_maps() {
 }
 
 #[test]
+fn members_are_timed_from_some_packets_on() {
+    let stage = Stage::new();
+    changed(&stage, &["add", &object("seen"), "--name", "a"]);
+    let members = changed(&stage, &["add", &object("seen"), "--name", "b"]);
+    assert!(members.iter().all(|one| one["ns"].is_null()), "{members:#?}");
+    let frame = stage.flow(9).udp(b"x").unwrap();
+    stage.send(&frame, 200);
+    settle(&stage, "b", 200);
+    let members = changed(&stage, &["show"]);
+    assert!(members.iter().all(|one| one["ns"].as_f64().is_some()), "{members:#?}");
+    // What a removed member leaves in its slot is not the next one's.
+    changed(&stage, &["remove", "a"]);
+    let members = changed(&stage, &["add", &object("seen"), "--name", "c"]);
+    assert_eq!((names(&members), &members[1]["ns"]), (vec!["b", "c"], &Value::Null));
+}
+
+#[test]
 fn an_attached_object_becomes_a_member_even_without_its_file() {
     let stage = Stage::new();
     let path = stage.xway.state().join("mine.o");

@@ -8,7 +8,9 @@ use kernel::{Attach, Error, LoadOptions, Mode, Object, Replace, TestOutcome, Tes
 use lab::{LinkOptions, TwoHosts};
 use spec::asm::Reg::*;
 use spec::asm::{Assembler, Cond, Helper};
-use spec::compose::{ENTRIES, Link, MAX_LINKS, VERDICTS_MAP, VerdictSet, chain, counted};
+use spec::compose::{
+    ENTRIES, Link, MAX_LINKS, SlotTotals, VERDICTS_MAP, VerdictSet, chain, counted, slots,
+};
 use spec::{Initial, Input, MapKind, ProgramKind, Spec, Verdict};
 use xway_tests::program::{load, map, object, seen};
 use xway_tests::xway::prebuilt;
@@ -54,11 +56,9 @@ type Counts = Vec<[u64; 2]>;
 
 fn counts(object: &Object) -> Counts {
     let map = object.map(VERDICTS_MAP).unwrap();
-    let entry = |key: u32| {
-        let sums = map.lookup_per_cpu(&key.to_ne_bytes()).unwrap().unwrap().sums();
-        [sums[0], sums[1]]
-    };
-    (0..map.max_entries()).map(entry).collect()
+    let values = map.lookup_per_cpu(&[0; 4]).unwrap().unwrap();
+    let slot = |slot| SlotTotals::read(values.values(), slot).unwrap().counts;
+    (0..slots(map.info().value_size as usize).unwrap()).flat_map(slot).collect()
 }
 
 fn runs(object: &Object, map: &str) -> u64 {

@@ -156,7 +156,7 @@ fn load(
         return Ok(Counted { object, counted: own });
     }
     let link = compose::Link { spec: &with_record, program, go_on: VerdictSet::EMPTY };
-    let counters = compose::Counters { of_link: vec![Some(0)], slots: VERDICT_SLOTS };
+    let counters = compose::Counters { slots: VERDICT_SLOTS, ..compose::Counters::in_order(1) };
     let composed = compose::compose(&[link], &counters, compose::Form::Inline).map_err(Error::from);
     match composed.and_then(|composed| load(&composed.spec)) {
         Ok(object) => Ok(Counted { object, counted: true }),

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use functions::stats::{self, Count, Stats};
 use kernel::{Map, Program};
-use spec::{Map as _, MapDef, Spec, Verdict, compose};
+use spec::compose::{self, SlotTotals};
+use spec::{Map as _, MapDef, Spec, Verdict};
 use sys::errno::ENOENT;
 
 use crate::error::Result;
@@ -25,12 +26,14 @@ pub enum Counters {
     /// Packets are counted by verdict; one further counter is for invalid return values.
     Verdicts {
         map: Map,
-        /// Number of the program's counter.
+        /// Number of the program's slot.
         slot: u32,
+        /// What an earlier program counted in the slot.
+        before: Box<SlotTotals>,
     },
 }
 
-/// Counters of a verdict map: a chain keeps the map when its members change.
+/// Slots of a verdict map: a chain keeps the map when its members change.
 pub const VERDICT_SLOTS: u32 = compose::MAX_LINKS as u32;
 
 /// The values of all counters of a program, read together.
@@ -58,7 +61,7 @@ impl Counters {
                     let labels = btf.as_ref().and_then(stats::labels).unwrap_or_default();
                     return Ok(Some(Self::Reasons { map, labels }));
                 }
-                compose::VERDICTS_MAP => return Ok(Some(Self::Verdicts { map, slot: 0 })),
+                compose::VERDICTS_MAP => return Ok(Some(Self::in_slot(map, 0))),
                 _ => {}
             }
         }
@@ -71,22 +74,39 @@ impl Counters {
             let labels = labels(generation)?;
             return Ok(Some(Self::Reasons { map, labels }));
         }
-        Self::of_member(generation, 0)
+        Self::of_member(generation, 0, SlotTotals::default())
     }
 
     /// Opens the counter of a chain's member.
-    pub fn of_member(generation: &Generation, slot: u32) -> Result<Option<Self>> {
+    pub fn of_member(
+        generation: &Generation,
+        slot: u32,
+        before: SlotTotals,
+    ) -> Result<Option<Self>> {
         let verdicts = generation.map_if_kept(compose::VERDICTS_MAP)?;
-        Ok(verdicts.map(|map| Self::Verdicts { map, slot }))
+        Ok(verdicts.map(|map| Self::Verdicts { map, slot, before: Box::new(before) }))
+    }
+
+    fn in_slot(map: Map, slot: u32) -> Self {
+        Self::Verdicts { map, slot, before: Box::default() }
     }
 
     /// Reads all counters.
     pub fn read(&self) -> Result<Counts> {
         match self {
             Self::Reasons { map, labels } => Ok(Counts::by_reason(&Stats::read(map, labels)?)),
-            Self::Verdicts { map, slot } => Counts::by_verdict(map, *slot),
+            Self::Verdicts { map, slot, before } => {
+                Ok(Counts::by_verdict(&totals(map, *slot)?.since(before)))
+            }
         }
     }
+}
+
+/// What the verdict map has in a slot. A map of another layout, by an earlier version, has nothing.
+pub fn totals(map: &Map, slot: u32) -> Result<SlotTotals> {
+    let values = map.lookup_per_cpu(&[0; 4])?;
+    let values = values.iter().flat_map(|all| all.values());
+    Ok(SlotTotals::read(values, slot).unwrap_or_default())
 }
 
 /// Names of a program's reasons, by number. They are kept in a map, because opening the program's
@@ -134,18 +154,16 @@ impl Counts {
         counts
     }
 
-    fn by_verdict(map: &Map, slot: u32) -> Result<Self> {
+    fn by_verdict(totals: &SlotTotals) -> Self {
         let mut counts = Self::default();
-        for index in 0..compose::ENTRIES {
-            let entry = slot * compose::ENTRIES + index;
-            let Some(value) = map.lookup(&entry.to_ne_bytes())? else { continue };
-            let count = Count::sum(&value);
-            match Verdict::ALL.get(index as usize) {
+        for (index, [packets, bytes]) in totals.counts.into_iter().enumerate() {
+            let count = Count { packets, bytes };
+            match Verdict::ALL.get(index) {
                 _ if count == Count::default() => {}
                 Some(verdict) => *counts.verdicts.entry(*verdict).or_default() += count,
                 None => counts.invalid += count,
             }
         }
-        Ok(counts)
+        counts
     }
 }

@@ -5,7 +5,7 @@
 //! record: it is a chain of one.
 
 use serde::{Deserialize, Serialize};
-use spec::compose::VerdictSet;
+use spec::compose::{SlotTotals, VERDICTS_MAP, VerdictSet};
 use spec::{Map as _, Verdict};
 
 use crate::counters::{Counters, Counts};
@@ -25,8 +25,15 @@ pub struct Member {
     pub priority: u32,
     /// Names of the verdicts after which the next member runs.
     pub continue_on: Vec<String>,
-    /// Number of its counter; `None` for a program that is not counted by the chain.
-    pub counter: Option<u32>,
+    /// Number of its slot in the verdict map; `None` until the chain is composed.
+    #[serde(default)]
+    pub slot: Option<u32>,
+    /// Whether the chain counts its verdicts.
+    #[serde(default)]
+    pub counted: bool,
+    /// What an earlier member left in the slot, as [`SlotTotals::words`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<u64>,
     /// Members of the chain.
     pub members: usize,
     /// Whether the members are composed as functions, because the verifier refused them inlined.
@@ -42,7 +49,9 @@ impl Member {
             program: program.to_owned(),
             priority: default_priority(name),
             continue_on: names(VerdictSet::default()),
-            counter: None,
+            slot: None,
+            counted: false,
+            before: Vec::new(),
             members: 1,
             functions: false,
         }
@@ -53,6 +62,11 @@ impl Member {
         let Some(map) = generation.map_if_kept(MEMBER)? else { return Ok(None) };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
         Ok(std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str(text).ok()))
+    }
+
+    /// What the member's slot had when it was added.
+    pub fn totals_before(&self) -> SlotTotals {
+        SlotTotals::from_words(&self.before)
     }
 
     /// The text that is stored.
@@ -92,10 +106,24 @@ pub fn members(generations: &[Generation]) -> Result<Vec<(Member, Generation)>> 
 
 /// The counters of one member; `None` if it is not counted.
 pub fn counters(member: &Member, generation: &Generation) -> Result<Option<Counters>> {
-    match member.counter {
-        Some(counter) => Counters::of_member(generation, counter),
+    match member.counted.then_some(member.slot).flatten() {
+        Some(slot) => Counters::of_member(generation, slot, member.totals_before()),
         None => Counters::kept(generation),
     }
+}
+
+/// Average nanoseconds of a member's run without the reading of the clock, among the packets that
+/// were timed; `None` if there were none.
+pub fn run_time(member: &Member, generation: &Generation) -> Result<Option<f64>> {
+    let map = generation.map_if_kept(VERDICTS_MAP)?;
+    let (Some(slot), Some(map)) = (member.slot, map) else { return Ok(None) };
+    let values = map.lookup_per_cpu(&[0; 4])?;
+    let values = || values.iter().flat_map(|all| all.values());
+    let totals = SlotTotals::read(values(), slot).unwrap_or_default();
+    let totals = totals.since(&member.totals_before());
+    let clock = SlotTotals::clock_ns(values());
+    let run = |clock: f64| (totals.ns as f64 / totals.samples as f64 - clock).max(0.0);
+    Ok(clock.filter(|_| totals.samples > 0).map(run))
 }
 
 /// Packets by the verdicts of the whole chain: of each member those that are final.
@@ -136,7 +164,9 @@ mod tests {
             program: name.to_owned(),
             priority: 100,
             continue_on: names(verdicts.iter().copied().collect()),
-            counter: Some(0),
+            slot: Some(0),
+            counted: true,
+            before: vec![1, 60],
             members: 2,
             functions: false,
         }
@@ -144,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_member_is_read_as_it_was_written() {
-        let one = Member { counter: None, ..member("a", &[Verdict::Pass, Verdict::Tx]) };
+        let one = Member { slot: None, ..member("a", &[Verdict::Pass, Verdict::Tx]) };
         assert_eq!(toml::from_str::<Member>(&one.text()).unwrap(), one);
         assert_eq!(one.verdicts(), [Verdict::Pass, Verdict::Tx].into_iter().collect());
     }

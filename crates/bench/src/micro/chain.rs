@@ -32,35 +32,38 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
         .method(
             "Rows are nanoseconds a packet. N: a chain of N programs by test run on one UDP frame \
              of 60 bytes, which passes all of them; packets and bytes are counted by program and \
-             verdict. N-uncounted: the same without these counters. N-functions: composed as \
+             verdict, and the programs are timed on one packet of about 256. N-untimed: the same \
+             without timing; N-uncounted: without counters as well. N-functions: composed as \
              functions, the form for programs with too many paths.",
         )
         .method(
             "merged-c-8: the same eight as one program of one C source with the same counters, \
              merged-c-8-uncounted without. added: (8 - merged-c-8-uncounted) / 8 of one turn, so \
-             what a program costs besides its own work, its counters included; \
+             what a program costs besides its own work, counters and timing included; \
              added-uncounted: the same without counters.",
         );
     let spec = Spec::parse("chain", OBJECT)?;
     let frame = frame("10.0.0.2")?;
-    let chain = |count, form, counts| composed(&spec, count, form, counts, &frame);
+    let chain = |count, form, counting| composed(&spec, count, form, counting, &frame);
     let merged = |program| load(&spec, program, &frame);
     let mut arms = Vec::new();
     for count in LENGTHS {
-        arms.push(arm(&count.to_string(), chain(count, Form::Inline, true)?));
+        arms.push(arm(&count.to_string(), chain(count, Form::Inline, Counting::Timed)?));
     }
-    arms.push(arm("8-uncounted", chain(8, Form::Inline, false)?));
-    arms.push(arm("8-functions", chain(8, Form::Call, true)?));
+    arms.push(arm("8-untimed", chain(8, Form::Inline, Counting::Counted)?));
+    arms.push(arm("8-uncounted", chain(8, Form::Inline, Counting::None)?));
+    arms.push(arm("8-functions", chain(8, Form::Call, Counting::Timed)?));
     arms.push(arm("merged-c-8", merged("merged_counted")?));
     arms.push(arm("merged-c-8-uncounted", merged("merged")?));
-    for (counts, name) in [(true, "added"), (false, "added-uncounted")] {
-        let (chain, merged) = (chain(8, Form::Inline, counts)?, merged("merged")?);
+    for (counting, name) in [(Counting::Timed, "added"), (Counting::None, "added-uncounted")] {
+        let (chain, merged) = (chain(8, Form::Inline, counting)?, merged("merged")?);
         arms.push(Arm::new(name, "ns", move |window| {
             Ok((chain.measure(window / 2)? - merged.measure(window / 2)?) / 8.0)
         }));
     }
     harness.interleave(&mut bench, &mut arms)?;
     bench.ratio("8", "merged-c-8");
+    bench.ratio("8-untimed", "merged-c-8");
     bench.ratio("8-uncounted", "merged-c-8-uncounted");
     bench.ratio("8-functions", "8");
     Ok(bench)
@@ -74,15 +77,28 @@ fn load(spec: &Spec, program: &'static str, frame: &[u8]) -> Result<Case> {
     Ok(Case { object, program, frame, verdict: Verdict::Pass })
 }
 
+/// What a chain counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counting {
+    None,
+    Counted,
+    Timed,
+}
+
 /// The first of the eight programs, repeated from the first one after the last.
-fn composed(spec: &Spec, count: usize, form: Form, counts: bool, frame: &[u8]) -> Result<Case> {
+fn composed(
+    spec: &Spec,
+    count: usize,
+    form: Form,
+    counting: Counting,
+    frame: &[u8],
+) -> Result<Case> {
     let go_on = VerdictSet::default();
     let programs = MEMBERS.iter().cycle().take(count);
     let links: Vec<_> = programs.map(|program| Link { spec, program, go_on }).collect();
     let mut counters = Counters::in_order(count);
-    if !counts {
-        counters.of_link.fill(None);
-    }
+    counters.of_link.iter_mut().for_each(|one| one.counts = counting != Counting::None);
+    counters.timed = counting == Counting::Timed;
     load(&compose(&links, &counters, form)?.spec, MEMBERS[0], frame)
 }
 

@@ -44,7 +44,8 @@ impl ChainLink {
     pub fn running(member: Option<Member>, generation: &Generation, code: Code) -> Self {
         let name = generation.name();
         let counts = code.may_count && !compose::counts_itself(&code.spec, &code.program);
-        let alone = || Member { counter: counts.then_some(0), ..Member::new(name, &code.program) };
+        let slot = counts.then_some(0);
+        let alone = || Member { slot, counted: counts, ..Member::new(name, &code.program) };
         let member = member.unwrap_or_else(alone);
         Self { generation: Some(generation.clone()), ..Self::new(member, code.spec) }
     }

@@ -17,11 +17,11 @@ pub mod report;
 
 use kernel::{Attach, Map, Mode, Object, Replace};
 use spec::compose::{
-    Composed, Counters, ENTRIES, Form, MAX_LINKS, VERDICTS_MAP, compose, counts_itself,
+    Composed, Counters, Form, LinkCounter, MAX_LINKS, VERDICTS_MAP, compose, counts_itself,
+    value_size,
 };
-use spec::{Expect, Map as _};
 
-use crate::counters::VERDICT_SLOTS;
+use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
 use crate::error::{ChainError, Context as _, Error, Result};
 use crate::map_names::MEMBER;
@@ -136,9 +136,8 @@ impl<'t> Chain<'t> {
     /// As [`insert`](Self::insert).
     pub fn insert_object(&mut self, member: Member, opened: Opened, record: &Record) -> Result<()> {
         let may_count = record.program.count != Some(false);
-        let counts = may_count && !counts_itself(&opened.spec, &member.program);
-        let counter = counts.then(|| self.free_counter());
-        self.insert(ChainLink::added(Member { counter, ..member }, opened, record))
+        let counted = may_count && !counts_itself(&opened.spec, &member.program);
+        self.insert(ChainLink::added(Member { counted, ..member }, opened, record))
     }
 
     /// Takes a member out.
@@ -155,10 +154,17 @@ impl<'t> Chain<'t> {
         }
     }
 
-    /// The lowest counter that no member has.
-    fn free_counter(&self) -> u32 {
-        let is_used = |slot: &u32| self.links.iter().any(|one| one.member.counter == Some(*slot));
-        (0..VERDICT_SLOTS).find(|slot| !is_used(slot)).unwrap_or(0)
+    /// Gives a slot of the verdict map to each member that has none.
+    fn assign_slots(&mut self) -> Result<()> {
+        if self.verdicts()?.is_none() {
+            self.links.iter_mut().for_each(|one| one.member.before.clear());
+        }
+        let used: Vec<u32> = self.links.iter().filter_map(|one| one.member.slot).collect();
+        let mut free = (0..VERDICT_SLOTS).filter(|slot| !used.contains(slot));
+        for link in self.links.iter_mut().filter(|one| one.member.slot.is_none()) {
+            link.member.slot = free.next();
+        }
+        Ok(())
     }
 
     /// Replaces what runs by these members.
@@ -179,6 +185,7 @@ impl<'t> Chain<'t> {
     pub fn load(mut self) -> Result<LoadedChain<'t>> {
         let members = self.links.len();
         self.links.iter_mut().for_each(|one| one.member.members = members);
+        self.assign_slots()?;
         let functions_first = self.needs_functions();
         if functions_first && let Ok((composed, object)) = self.load_as(Form::Call) {
             return Ok(self.loaded(composed, object, Form::Call));
@@ -213,8 +220,13 @@ impl<'t> Chain<'t> {
 
     /// Composes the members in a form and loads the result.
     fn load_as(&self, form: Form) -> Result<(Composed, Object)> {
-        let of_link = self.links.iter().map(|one| one.member.counter).collect();
-        let counters = Counters { of_link, slots: VERDICT_SLOTS };
+        let counter = |one: &ChainLink| LinkCounter {
+            slot: one.member.slot.unwrap_or_default(),
+            counts: one.member.counted,
+        };
+        let of_link = self.links.iter().map(counter).collect();
+        let timed = self.links.len() > 1;
+        let counters = Counters { of_link, slots: VERDICT_SLOTS, timed };
         let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
         let composed = compose(&parts, &counters, form)?;
         let object = self.load_composed(&composed, self.main())?;
@@ -257,15 +269,20 @@ impl<'t> Chain<'t> {
                 }
             }
         }
-        for link in self.links.iter().filter(|link| link.member.counter.is_some()) {
-            let generation = link.generation.as_ref();
-            let map = generation.map_or(Ok(None), |one| one.map_if_kept(VERDICTS_MAP))?;
-            if let Some(map) = map.filter(|map| map.max_entries() == ENTRIES * VERDICT_SLOTS) {
-                all.push((VERDICTS_MAP.to_owned(), map));
-                break;
+        all.extend(self.verdicts()?.map(|map| (VERDICTS_MAP.to_owned(), map)));
+        Ok(all)
+    }
+
+    /// The verdict map of the members that run.
+    fn verdicts(&self) -> Result<Option<Map>> {
+        for generation in self.links.iter().filter_map(|link| link.generation.as_ref()) {
+            let map = generation.map_if_kept(VERDICTS_MAP)?;
+            let is_ours = |map: &Map| map.info().value_size as usize == value_size(VERDICT_SLOTS);
+            if let Some(map) = map.filter(is_ours) {
+                return Ok(Some(map));
             }
         }
-        Ok(all)
+        Ok(None)
     }
 
     /// For each member: maps that are pinned beside those of its object.
@@ -304,9 +321,9 @@ impl LoadedChain<'_> {
     ///
     /// # Errors
     /// The kernel refuses it; then nothing has changed.
-    pub fn commit(self) -> Result<u32> {
+    pub fn commit(mut self) -> Result<u32> {
+        self.keep_earlier_counts()?;
         let Self { chain, composed, object, main } = &self;
-        self.clear_new_counters()?;
         let beside = chain.beside(composed)?;
         let attach = Attach {
             ifindex: chain.target.ifindex,
@@ -318,19 +335,18 @@ impl LoadedChain<'_> {
         Ok(attach.program.id())
     }
 
-    /// Sets the counters of added members to zero: a removed member may have used them.
-    fn clear_new_counters(&self) -> Result<()> {
-        let added = self.chain.links.iter().filter(|link| link.generation.is_none());
-        let slots: Vec<_> = added.filter_map(|link| link.member.counter).collect();
-        if slots.is_empty() {
-            return Ok(());
-        }
+    /// Stores with added members what their slots have: a removed member may have used them. The
+    /// value cannot be cleared, because other members count in it.
+    fn keep_earlier_counts(&mut self) -> Result<()> {
+        let Ok(map) = self.object.map(VERDICTS_MAP) else { return Ok(()) };
+        let mut added = self.chain.links.iter_mut().filter(|one| one.generation.is_none());
+        let Some(first) = added.next() else { return Ok(()) };
         // The program with the removed member has ended on all processors.
         sys::thread::wait_for_running_programs();
-        let map = self.object.map(VERDICTS_MAP)?;
-        let zeros = vec![0; map.value_size()];
-        for entry in slots.into_iter().flat_map(|slot| ENTRIES * slot..ENTRIES * (slot + 1)) {
-            map.update(&entry.to_ne_bytes(), &zeros, Expect::Any)?;
+        for link in std::iter::once(first).chain(added) {
+            let before = totals(map, link.member.slot.unwrap_or_default())?.words();
+            let is_used = before.iter().any(|word| *word > 0);
+            link.member.before = if is_used { before.to_vec() } else { Vec::new() };
         }
         Ok(())
     }
@@ -342,8 +358,7 @@ impl LoadedChain<'_> {
             let of_object = maps.iter();
             let of_object =
                 of_object.filter_map(|(own, name)| Some((own.clone(), object.map(name).ok()?)));
-            let counter = link.member.counter.and_then(|_| object.map(VERDICTS_MAP).ok());
-            let counter = counter.map(|map| (VERDICTS_MAP.to_owned(), map));
+            let counter = object.map(VERDICTS_MAP).ok().map(|map| (VERDICTS_MAP.to_owned(), map));
             let beside = beside.iter().map(|(name, map)| (name.clone(), map));
             let maps = of_object.chain(counter).chain(beside).collect();
             Pins { name: link.member.name.clone(), maps }

@@ -1,24 +1,39 @@
 //! The generated main function, with the programs' code inlined or appended.
 //!
-//! Around one program without fragments main runs 4 instructions before and 17 after it. Its own
-//! data is at the top of the stack, because an inlined program uses all registers:
+//! An inlined program uses all registers, so main's own data is at the top of the stack, and in the
+//! value of the verdict map, which main looks up once for a packet:
 //!
 //! ```text
-//!  r10 -4   key of the verdict counter
-//!  r10 -8   length of the packet
+//!  r10 -8   this CPU's value of the verdict map; before that the key
 //!  r10 -16  context, where it is needed again
 //! ```
+//!
+//! Loads from that value are unknown numbers to the verifier. So it does not follow a timed packet
+//! and one that is not through all programs separately, as it would with a flag on the stack.
 
 use super::inline::{body, entry_end, helper, refers_to_function};
-use super::{ENTRIES, Link, MAIN, VerdictSet, XDP_HAS_FRAGS};
+use super::verdicts::{
+    CLOCK, COUNTDOWN, ENTRIES, LENGTH, LONGEST_RUN, SAMPLES, START, count, time,
+};
+use super::{Counters, Link, LinkCounter, MAIN, VerdictSet, XDP_HAS_FRAGS};
 use crate::asm::{Assembler, Cond, Error, Helper, Label, MemRef, Note, Reg::*};
 use crate::insn::{EXIT, Insn, PSEUDO_KFUNC_CALL};
 use crate::model::{Program, ProgramKind};
 use crate::runtime::Verdict;
 
 const KEY: MemRef = R10.at(-4);
-const LENGTH: MemRef = R10.at(-8);
+const COUNTERS: MemRef = R10.at(-8);
 const CONTEXT: MemRef = R10.at(-16);
+
+/// Packets between timed ones: at least this number, and up to [`JITTER`] more, so that they do not
+/// fall in step with the traffic.
+const INTERVAL: i32 = 192;
+const JITTER: i32 = 127;
+/// Packets between the first timed ones, and the number of these.
+const FIRST_INTERVAL: i32 = 15;
+const FIRST_SAMPLES: i32 = 16;
+/// Binary logarithm of the size of a counter.
+const COUNT_SHIFT: i32 = 4;
 
 /// Main and the programs' code; what that refers to is still that of its objects.
 pub struct Code {
@@ -66,13 +81,22 @@ pub enum Form {
     Call,
 }
 
-/// Where verdicts are counted.
+/// What is counted, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting<'a> {
-    /// Number of the verdict map.
-    pub map: usize,
-    /// Number of each link's counter.
-    pub of_link: &'a [Option<u32>],
+    /// Number of the verdict map; `None` if nothing is counted.
+    pub map: Option<usize>,
+    pub counters: &'a Counters,
+}
+
+impl Counting<'_> {
+    fn of_link(&self, number: usize) -> LinkCounter {
+        self.counters.of_link[number]
+    }
+
+    fn is_timed(&self) -> bool {
+        self.map.is_some() && self.counters.timed
+    }
 }
 
 pub fn generate(
@@ -83,7 +107,7 @@ pub fn generate(
     form: Form,
 ) -> Result<Code, Error> {
     let frags = kind.flags & XDP_HAS_FRAGS != 0;
-    let keeps_context = frags || links.len() > 1;
+    let keeps_context = links.len() > 1;
     let mut writer = Writer {
         asm: Assembler::new(MAIN, kind),
         frags,
@@ -151,54 +175,101 @@ impl Writer<'_> {
     /// Returns where inlined programs start; 0 for the others.
     fn main(&mut self, links: &[Link<'_>], programs: &[&Program], parts: &[Part]) -> Vec<usize> {
         let mut starts = Vec::new();
+        self.prepare(links[0].program);
         // The packet still has the stored length.
         let mut is_measured = false;
         for (number, (link, part)) in links.iter().zip(parts).enumerate() {
-            let counter = self.counting.of_link[number];
+            let counter = self.counting.of_link(number);
             // A note without an instruction would have the place of the program's first line.
-            let measures = counter.is_some() && !is_measured;
+            let measures = counter.counts && !is_measured;
             match measures {
                 true => self.note(format!("length of the packet for {}", link.program)),
-                false if self.keeps_context => self.note(format!("context for {}", link.program)),
+                false if number > 0 => self.note(format!("context for {}", link.program)),
                 false => {}
             }
-            self.context(number);
+            if number > 0 {
+                self.asm.load64(R1, CONTEXT);
+            }
             if measures {
                 self.length();
             }
             is_measured = (is_measured || measures) && !can_resize(programs[number]);
             starts.push(self.run(part));
-            match counter {
-                Some(counter) => {
-                    self.note(format!("count the verdict of {}", link.program));
-                    self.count(counter);
-                }
-                None => _ = self.asm.mov(R7, R0),
-            }
             let last = number + 1 == links.len();
-            self.leave(if last { VerdictSet::EMPTY } else { link.go_on });
+            let go_on = if last { VerdictSet::EMPTY } else { link.go_on };
+            if counter.counts || self.counting.is_timed() {
+                self.note(format!("count the verdict of {}", link.program));
+                self.asm.load64(R1, COUNTERS);
+            }
+            if self.counting.is_timed() {
+                self.time(counter.slot);
+            }
+            self.finish(counter, go_on);
         }
         starts
     }
 
-    /// R1 = the context.
-    fn context(&mut self, number: usize) {
-        if number > 0 {
-            self.asm.load64(R1, CONTEXT);
-        } else if self.keeps_context {
+    /// Stores what main needs after the first program; R1 = the context.
+    fn prepare(&mut self, first: &str) {
+        if self.keeps_context || self.counting.map.is_some() {
+            self.note(format!("context and counters for {first}"));
+        }
+        if self.keeps_context {
             self.asm.store64(CONTEXT, R1);
         }
+        let Some(map) = self.counting.map else { return };
+        let a = &mut self.asm;
+        let found = a.label();
+        a.mov(R6, R1).store32(KEY, 0).lookup(map, KEY).jump_if(R0, Cond::Ne, 0, found);
+        // The entry exists; the verifier cannot know.
+        a.verdict(Verdict::Aborted).bind(found).store64(COUNTERS, R0);
+        if self.counting.is_timed() {
+            self.begin_timing();
+        }
+        self.asm.mov(R1, R6);
     }
 
-    /// Stores the packet's length; R1 = the context.
+    /// Decides whether the packet is timed. R0 = the counters; R6 is preserved.
+    fn begin_timing(&mut self) {
+        let a = &mut self.asm;
+        let [done, begin, often] = [a.label(), a.label(), a.label()];
+        a.store64(R0.at(START), 0);
+        a.load64(R1, R0.at(COUNTDOWN)).add(R1, -1).store64(R0.at(COUNTDOWN), R1);
+        a.jump_if(R1, Cond::Sge, 0, done);
+        a.mov(R7, R0).load64(R9, R7.at(SAMPLES)).mov(R1, R9).add(R1, 1).store64(R7.at(SAMPLES), R1);
+        a.store64(R7.at(COUNTDOWN), FIRST_INTERVAL);
+        // The first packet of a CPU finds cold caches.
+        a.jump_if(R9, Cond::Eq, 0, done);
+        a.call(Helper::KTIME_GET_NS).mov(R8, R0).call(Helper::KTIME_GET_NS);
+        a.jump_if(R9, Cond::Le, FIRST_SAMPLES, often);
+        a.mov(R1, R0).and(R1, JITTER).add(R1, INTERVAL).store64(R7.at(COUNTDOWN), R1).bind(often);
+        a.mov(R1, R0).sub(R1, R8).jump_if(R1, Cond::Gt, LONGEST_RUN as i32, begin);
+        a.count(R7.at(CLOCK), R1, R2).bind(begin).store64(R7.at(START), R0).bind(done);
+    }
+
+    /// Adds the time of the program that ended, if the packet is timed. R0 = the verdict and R1 =
+    /// the counters, before and after.
+    fn time(&mut self, slot: u32) {
+        let a = &mut self.asm;
+        let [done, skip] = [a.label(), a.label()];
+        let sum = time(slot) as i16;
+        a.load64(R8, R1.at(START)).jump_if(R8, Cond::Eq, 0, done);
+        a.mov(R6, R0).mov(R7, R1).call(Helper::KTIME_GET_NS).store64(R7.at(START), R0);
+        a.sub(R0, R8).jump_if(R0, Cond::Gt, LONGEST_RUN as i32, skip);
+        a.count(R7.at(sum), R0, R2).count(R7.at(sum + 8), 1, R2);
+        a.bind(skip).mov(R0, R6).mov(R1, R7).bind(done);
+    }
+
+    /// Stores the packet's length. R1 = the context, before and after.
     fn length(&mut self) {
         let a = &mut self.asm;
         if self.frags {
             // data_end ends the first fragment only.
-            a.call(Helper::XDP_GET_BUFF_LEN).store32(LENGTH, R0).load64(R1, CONTEXT);
+            a.mov(R6, R1).call(Helper::XDP_GET_BUFF_LEN).mov(R1, R6).mov(R2, R0);
         } else {
-            a.packet(R3, R2, R1).sub(R2, R3).store32(LENGTH, R2);
+            a.packet(R3, R2, R1).sub(R2, R3);
         }
+        a.load64(R3, COUNTERS).store64(R3.at(LENGTH), R2);
     }
 
     /// R0 = the program's verdict.
@@ -227,34 +298,50 @@ impl Writer<'_> {
         self.asm.bind(done);
     }
 
-    /// Adds the packet to the entry of the verdict in R0, and keeps that in R7. It may be any
-    /// number, so the key is cut to the last entry first.
-    fn count(&mut self, counter: u32) {
-        let a = &mut self.asm;
-        let [known, counted] = [a.label(), a.label()];
-        let invalid = ENTRIES as i32 - 1;
-        a.mov(R7, R0);
-        a.jump32_if(R0, Cond::Lt, invalid, known).mov32(R0, invalid).bind(known);
-        if counter > 0 {
-            a.add32(R0, (counter * ENTRIES) as i32);
-        }
-        a.store32(KEY, R0);
-        a.lookup(self.counting.map, KEY).jump_if(R0, Cond::Eq, 0, counted);
-        a.count(R0.at(0), 1, R1).load32(R2, LENGTH).count(R0.at(8), R2, R1);
-        a.bind(counted);
-    }
-
-    /// Falls through after the verdicts in `go_on`, returns the verdict after any other.
-    fn leave(&mut self, go_on: VerdictSet) {
+    /// Counts the verdict in R0, if wanted, at the counters in R1. Falls through after the verdicts
+    /// in `go_on`, and returns after any other.
+    fn finish(&mut self, counter: LinkCounter, go_on: VerdictSet) {
         let next = self.asm.label();
-        if go_on == VerdictSet::from_iter(Verdict::ALL) {
-            self.asm.jump32_if(R7, Cond::Le, Verdict::Redirect as i32, next);
+        let mut verdicts = go_on.iter();
+        if let (Some(only), None) = (verdicts.next(), verdicts.next()) {
+            // Its counter is known, and most packets have this verdict.
+            let other = self.asm.label();
+            self.asm.jump32_if(R0, Cond::Ne, only as i32, other);
+            if counter.counts {
+                self.asm.load64(R3, R1.at(LENGTH));
+                self.add(count(counter.slot, only as u32) as i16);
+            }
+            self.asm.jump(next).bind(other);
+            self.count_any(counter);
         } else {
-            for verdict in go_on.iter() {
-                self.asm.jump32_if(R7, Cond::Eq, verdict as i32, next);
+            self.count_any(counter);
+            if go_on == VerdictSet::from_iter(Verdict::ALL) {
+                self.asm.jump32_if(R0, Cond::Le, Verdict::Redirect as i32, next);
+            } else {
+                for verdict in go_on.iter() {
+                    self.asm.jump32_if(R0, Cond::Eq, verdict as i32, next);
+                }
             }
         }
-        self.asm.mov(R0, R7).exit().bind(next);
+        self.asm.exit().bind(next);
+    }
+
+    /// Adds the packet to the counter of the verdict in R0, which may be any number.
+    fn count_any(&mut self, counter: LinkCounter) {
+        if !counter.counts {
+            return;
+        }
+        let a = &mut self.asm;
+        let known = a.label();
+        let invalid = ENTRIES as i32 - 1;
+        a.mov32(R2, R0).jump32_if(R2, Cond::Lt, invalid, known).mov32(R2, invalid).bind(known);
+        a.load64(R3, R1.at(LENGTH)).lsh(R2, COUNT_SHIFT).add(R1, R2);
+        self.add(count(counter.slot, 0) as i16);
+    }
+
+    /// Adds the packet, of the length in R3, to the counter at R1 + `off`.
+    fn add(&mut self, off: i16) {
+        self.asm.count(R1.at(off), 1, R2).count(R1.at(off + 8), R3, R2);
     }
 
     /// Appends what main has not taken in: the functions of a program, or all of it.

@@ -4,7 +4,8 @@
 
 use super::main::Code;
 use super::types::Types;
-use super::{ENTRIES, Error, Link, MAIN, VERDICTS_MAP};
+use super::verdicts::{VERDICTS_MAP, value_size};
+use super::{Error, Link, MAIN};
 use crate::btf::Appended;
 use crate::model::{
     Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, Spec, Target, Unresolved,
@@ -66,13 +67,13 @@ impl<'a> Merge<'a> {
 
     /// Declares the verdict map and returns its number.
     pub fn counters(&mut self, slots: u32) -> usize {
-        let [key_type, value_type] = self.types.counters();
+        let [key_type, value_type] = self.types.counters(slots);
         self.spec.maps.push(MapDef {
             name: VERDICTS_MAP.to_owned(),
             kind: MapKind::PERCPU_ARRAY,
             key_size: 4,
-            value_size: 16,
-            max_entries: ENTRIES * slots,
+            value_size: value_size(slots) as u32,
+            max_entries: 1,
             key_type,
             value_type,
             ..MapDef::default()

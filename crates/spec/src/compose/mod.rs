@@ -6,7 +6,7 @@
 //! impossible. What comes out is an ordinary [`Spec`] that the verifier checks as a whole.
 //!
 //! ```text
-//!  xway_main:  length → first → count → next? → length → second → count → verdict
+//!  xway_main:  counters → length → first → count → next? → second → count → verdict
 //!  helper_of_first: …
 //! ```
 //!
@@ -28,23 +28,17 @@ mod parts;
 mod precede;
 mod splice;
 mod types;
+mod verdicts;
 
 pub use error::Error;
 pub(crate) use inline::{distance, refers_to_function, with_distance};
 pub use main::Form;
 pub use precede::precede;
 pub use splice::{globalize, inline, splice};
+pub use verdicts::{ENTRIES, LONGEST_RUN, SlotTotals, VERDICTS_MAP, slots, value_size};
 
 use crate::model::{Program, ProgramKind, Spec, Target};
 use crate::runtime::Verdict;
-
-/// Per-CPU array of `{u64 packets, u64 bytes}`: [`ENTRIES`] for each counter of the chain, by
-/// verdict, the last for invalid return values. Bytes are the packet's length when that program saw
-/// it. The counters have the numbers of the programs unless [`compose`] is given others.
-pub const VERDICTS_MAP: &str = "xway_verdicts";
-
-/// Entries of [`VERDICTS_MAP`] for one program: the five verdicts and "no verdict".
-pub const ENTRIES: u32 = 6;
 
 /// A map of this name is a program's own statistics.
 pub const OWN_STATS_MAP: &str = "xway_stats";
@@ -70,21 +64,38 @@ pub struct Link<'a> {
     pub go_on: VerdictSet,
 }
 
-/// Where the verdicts of a chain's programs are counted.
+/// What a chain counts and times of its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// For each program in order: the number of its counter; `None` for one that is not counted.
-    pub of_link: Vec<Option<u32>>,
-    /// Counters of the map, used or not. A chain that keeps the map when its programs change needs
+    /// For each program in order.
+    pub of_link: Vec<LinkCounter>,
+    /// Slots of the map, used or not. A chain that keeps the map when its programs change needs
     /// one of constant size.
     pub slots: u32,
+    /// Whether the programs are timed: about one packet of 256.
+    pub timed: bool,
+}
+
+/// Where a program is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkCounter {
+    /// Number of its slot in the map.
+    pub slot: u32,
+    /// Whether its verdicts are counted.
+    pub counts: bool,
 }
 
 impl Counters {
-    /// One counter for each of a number of programs, in order.
+    /// A slot for each of a number of programs, in order; their verdicts are counted.
     pub fn in_order(links: usize) -> Self {
         let slots = u32::try_from(links).unwrap_or(u32::MAX);
-        Self { of_link: (0..slots).map(Some).collect(), slots }
+        let of_link = (0..slots).map(|slot| LinkCounter { slot, counts: true }).collect();
+        Self { of_link, slots, timed: false }
+    }
+
+    /// Whether there is anything to count or to time.
+    fn is_needed(&self) -> bool {
+        self.timed || self.of_link.iter().any(|one| one.counts)
     }
 }
 
@@ -178,10 +189,8 @@ fn composed(links: &[Link<'_>], counters: &Counters, form: main::Form) -> Result
     let kind = common_kind(&programs)?;
     let mut merge = merge::Merge::new(links)?;
     let maps = merge.names();
-    let is_counted = counters.of_link.iter().any(Option::is_some);
-    let map = is_counted.then(|| merge.counters(counters.slots));
-    let counting = main::Counting { map: map.unwrap_or(0), of_link: &counters.of_link };
-    let mut code = main::generate(links, &programs, kind, counting, form)?;
+    let map = counters.is_needed().then(|| merge.counters(counters.slots));
+    let mut code = main::generate(links, &programs, kind, main::Counting { map, counters }, form)?;
     code.program.name = programs[0].name.clone();
     code.program.section = programs[0].section.clone();
     code.program.autoload = programs[0].autoload;

@@ -107,43 +107,52 @@ fn main_measures_runs_and_counts() {
     let spec = counted(&simple("one", "pass"), "pass").unwrap();
     let wanted = "\
 xway_main:
-; length of the packet for pass @ xway_main:1
-   0: (61) r3 = *(u32 *)(r1 +0)
-   1: (61) r2 = *(u32 *)(r1 +4)
-   2: (1f) r2 -= r3
-   3: (63) *(u32 *)(r10 -8) = r2
-; pass @ one:1
-   4: (b4) w0 = 2
-   5: (05) goto L1
+; context and counters for pass @ xway_main:1
+   0: (bf) r6 = r1
+   1: (62) *(u32 *)(r10 -4) = 0
+   2: (bf) r2 = r10
+   3: (07) r2 += -4
+   4: (18) r1 = map[xway_verdicts]
+   6: (85) call bpf_map_lookup_elem#1
+   7: (55) if r0 != 0x0 goto L1
+   8: (b4) w0 = 0
+   9: (95) exit
 L1:
-; count the verdict of pass @ xway_main:2
-   6: (bf) r7 = r0
-   7: (a6) if w0 < 0x5 goto L2
-   8: (b4) w0 = 5
+  10: (7b) *(u64 *)(r10 -8) = r0
+  11: (bf) r1 = r6
+; length of the packet for pass @ xway_main:2
+  12: (61) r3 = *(u32 *)(r1 +0)
+  13: (61) r2 = *(u32 *)(r1 +4)
+  14: (1f) r2 -= r3
+  15: (79) r3 = *(u64 *)(r10 -8)
+  16: (7b) *(u64 *)(r3 +16) = r2
+; pass @ one:1
+  17: (b4) w0 = 2
+  18: (05) goto L2
 L2:
-   9: (63) *(u32 *)(r10 -4) = r0
-  10: (bf) r2 = r10
-  11: (07) r2 += -4
-  12: (18) r1 = map[xway_verdicts]
-  14: (85) call bpf_map_lookup_elem#1
-  15: (15) if r0 == 0x0 goto L3
-  16: (79) r1 = *(u64 *)(r0 +0)
-  17: (07) r1 += 1
-  18: (7b) *(u64 *)(r0 +0) = r1
-  19: (61) r2 = *(u32 *)(r10 -8)
-  20: (79) r1 = *(u64 *)(r0 +8)
-  21: (0f) r1 += r2
-  22: (7b) *(u64 *)(r0 +8) = r1
+; count the verdict of pass @ xway_main:3
+  19: (79) r1 = *(u64 *)(r10 -8)
+  20: (bc) w2 = w0
+  21: (a6) if w2 < 0x5 goto L3
+  22: (b4) w2 = 5
 L3:
-  23: (bf) r0 = r7
-  24: (95) exit
+  23: (79) r3 = *(u64 *)(r1 +16)
+  24: (67) r2 <<= 4
+  25: (0f) r1 += r2
+  26: (79) r2 = *(u64 *)(r1 +40)
+  27: (07) r2 += 1
+  28: (7b) *(u64 *)(r1 +40) = r2
+  29: (79) r2 = *(u64 *)(r1 +48)
+  30: (0f) r2 += r3
+  31: (7b) *(u64 *)(r1 +48) = r2
+  32: (95) exit
 ";
     assert_eq!(listing(&spec, "pass"), wanted);
     let map = spec.map(VERDICTS_MAP).unwrap();
     let shape = (map.kind, map.key_size, map.value_size, map.max_entries);
-    assert_eq!(shape, (MapKind::PERCPU_ARRAY, 4, 16, 6));
+    assert_eq!(shape, (MapKind::PERCPU_ARRAY, 4, 152, 1));
     let btf = spec.btf.as_ref().unwrap();
-    assert_eq!([map.key_type, map.value_type].map(|id| btf.size_of(id)), [Some(4), Some(16)]);
+    assert_eq!([map.key_type, map.value_type].map(|id| btf.size_of(id)), [Some(4), Some(152)]);
     assert_complete(&spec, "pass");
 }
 
@@ -157,21 +166,21 @@ fn an_inlined_program_keeps_its_references_and_lowers_its_stack() {
     let body: Vec<_> = text.lines().skip_while(|line| !line.contains("track begins")).collect();
     let wanted = [
         "; track begins @ flows:1",
-        "   4: (bf) r6 = r1",
-        "   5: (62) *(u32 *)(r10 -12) = 0",
-        "   6: (bf) r2 = r10",
-        "   7: (07) r2 += -12",
-        "   8: (18) r1 = map[flows]",
-        "  10: (85) call bpf_map_lookup_elem#1",
-        "  11: (bf) r1 = r6",
-        "  12: (85) call bpf_xdp_metadata_rx_hash#0",
+        "  17: (bf) r6 = r1",
+        "  18: (62) *(u32 *)(r10 -12) = 0",
+        "  19: (bf) r2 = r10",
+        "  20: (07) r2 += -12",
+        "  21: (18) r1 = map[flows]",
+        "  23: (85) call bpf_map_lookup_elem#1",
+        "  24: (bf) r1 = r6",
+        "  25: (85) call bpf_xdp_metadata_rx_hash#0",
         "; the loop @ flows:2",
-        "  13: (18) r2 = subprog[callback]",
-        "  15: (85) call bpf_loop#181",
-        "  16: (85) call pc+21#local",
-        "  17: (b4) w0 = 2",
-        "  18: (05) goto L1",
-        "L1:",
+        "  26: (18) r2 = subprog[callback]",
+        "  28: (85) call bpf_loop#181",
+        "  29: (85) call pc+16#local",
+        "  30: (b4) w0 = 2",
+        "  31: (05) goto L2",
+        "L2:",
     ];
     assert_eq!(body[..wanted.len()], wanted);
     let original = object("flows", "track", ProgramKind::XDP);
@@ -188,7 +197,7 @@ fn a_called_program_moves_unchanged() {
     let program = spec.program("track").unwrap();
     let names: Vec<_> = program.functions.iter().map(|function| &*function.name).collect();
     assert_eq!(names, ["xway_main", "track", "local", "callback"]);
-    assert!(listing(&spec, "track").contains("call pc+19#track"));
+    assert!(listing(&spec, "track").contains("call pc+14#track"));
     assert_moved((&original, "track"), (&spec, "track"), program.functions[1].slot);
     assert_complete(&spec, "track");
 }
@@ -255,7 +264,7 @@ fn every_form_of_stack_access_is_lowered() {
     let spec = counted(&object.finish().unwrap(), "p").unwrap();
     let text = listing(&spec, "p");
     let body = text.lines().filter_map(|line| line.split_once(": (")).map(|(_, code)| &code[4..]);
-    let body: Vec<_> = body.skip(4).take(9).collect();
+    let body: Vec<_> = body.skip(16).take(9).collect();
     let wanted = [
         "*(u64 *)(r10 -16) = r1",
         "*(u8 *)(r10 -24) = 7",
@@ -274,17 +283,20 @@ fn every_form_of_stack_access_is_lowered() {
 fn fragments_are_measured_by_the_helper() {
     let spec = counted(&object("frags", "track", ProgramKind::XDP_FRAGS), "track").unwrap();
     let text = listing(&spec, "track");
-    let head: Vec<_> = text.lines().skip(2).take(4).collect();
+    let measured = text.lines().skip_while(|line| !line.starts_with("; length of the packet"));
+    let measured: Vec<_> = measured.skip(1).take(6).collect();
     assert_eq!(
-        head,
+        measured,
         [
-            "   0: (7b) *(u64 *)(r10 -16) = r1",
-            "   1: (85) call bpf_xdp_get_buff_len#188",
-            "   2: (63) *(u32 *)(r10 -8) = r0",
-            "   3: (79) r1 = *(u64 *)(r10 -16)",
+            "  12: (bf) r6 = r1",
+            "  13: (85) call bpf_xdp_get_buff_len#188",
+            "  14: (bf) r1 = r6",
+            "  15: (bf) r2 = r0",
+            "  16: (79) r3 = *(u64 *)(r10 -8)",
+            "  17: (7b) *(u64 *)(r3 +16) = r2",
         ]
     );
-    assert!(text.contains("*(u32 *)(r10 -20) = 0"), "below main's 16 bytes");
+    assert!(text.contains("*(u32 *)(r10 -12) = 0"), "below main's 8 bytes");
     assert_eq!(spec.programs[0].kind, ProgramKind::XDP_FRAGS);
 }
 
@@ -298,7 +310,7 @@ fn a_chain_of_two_objects_keeps_both_whole() {
     let spec = chain(&links).unwrap();
 
     let names: Vec<_> = spec.maps.iter().map(|map| (&*map.name, map.max_entries)).collect();
-    assert_eq!(names, [("flows", 16), ("flows.2", 16), (VERDICTS_MAP, 12)]);
+    assert_eq!(names, [("flows", 16), ("flows.2", 16), (VERDICTS_MAP, 1)]);
     let programs: Vec<_> = spec.programs.iter().map(|p| (&*p.name, p.autoload)).collect();
     assert_eq!(programs, [("track", true), ("track.2", false)]);
     let program = &spec.programs[0];
@@ -325,21 +337,39 @@ fn a_chain_goes_on_after_the_named_verdicts_only() {
         let text = listing(&chain(&links).unwrap(), "a");
         let lines = text.lines().map(|line| line.split(": ").last().unwrap_or(line).to_owned());
         // From the first verdict counted to the second program.
-        lines.skip_while(|l| !l.contains("(r0 +8) = r1")).skip(1).take(8).collect::<Vec<_>>()
+        let counted = lines.skip_while(|line| !line.contains("count the verdict of a"));
+        counted.skip(1).take_while(|line| !line.contains("for b")).collect::<Vec<_>>()
     };
-    let wanted = [
-        "L3:",
-        "(16) if w7 == 0x2 goto L4",
-        "(16) if w7 == 0x3 goto L4",
-        "(bf) r0 = r7",
-        "(95) exit",
-        "L4:",
-        "; context for b @ xway_main:3",
-        "(79) r1 = *(u64 *)(r10 -16)",
-    ];
-    assert_eq!(heads([Verdict::Tx, Verdict::Pass].into_iter().collect()), wanted);
+    let ends = |heads: &[String], wanted: &[&str]| {
+        assert_eq!(heads[heads.len() - wanted.len()..], *wanted, "{heads:#?}");
+    };
+    let two = heads([Verdict::Tx, Verdict::Pass].into_iter().collect());
+    ends(&two, &["(16) if w0 == 0x2 goto L4", "(16) if w0 == 0x3 goto L4", "(95) exit", "L4:"]);
     let all = heads(Verdict::ALL.into_iter().collect());
-    assert_eq!(all[1..3], ["(b6) if w7 <= 0x4 goto L4", "(bf) r0 = r7"]);
+    ends(&all, &["(b6) if w0 <= 0x4 goto L4", "(95) exit", "L4:"]);
+    // The counter of a single verdict is at a constant place: 40 + 2 * 16.
+    let one = heads(VerdictSet::default());
+    assert_eq!(one[1], "(56) if w0 != 0x2 goto L3");
+    assert!(one.iter().any(|line| line == "(7b) *(u64 *)(r1 +72) = r2"), "{one:#?}");
+    ends(&one, &["(95) exit", "L5:"]);
+}
+
+#[test]
+fn timed_programs_are_uncounted_or_counted() {
+    let spec = simple("one", "a");
+    let links = [Link { spec: &spec, program: "a", go_on: VerdictSet::default() }; 2];
+    let text = |counts| {
+        let of_link = [0, 1].map(|slot| LinkCounter { slot, counts }).to_vec();
+        let counters = Counters { of_link, slots: 2, timed: true };
+        listing(&compose(&links, &counters, Form::Inline).unwrap().spec, "a")
+    };
+    for (counts, lengths) in [(true, 1), (false, 0)] {
+        let text = text(counts);
+        assert_eq!(text.matches("bpf_ktime_get_ns").count(), 2 + 2, "{text}");
+        assert_eq!(text.matches("length of the packet").count(), lengths, "{text}");
+        // The first program's sum of times, after 40 bytes of the head and 96 of its counters.
+        assert!(text.contains("*(u64 *)(r7 +136) = r2"), "{text}");
+    }
 }
 
 #[test]
@@ -511,11 +541,42 @@ fn a_program_with_statistics_counts_itself() {
 fn a_single_program_without_a_counter_keeps_its_lines() {
     let spec = object("one", "one", ProgramKind::XDP);
     let link = Link { spec: &spec, program: "one", go_on: default() };
-    let counters = Counters { of_link: vec![None], slots: 1 };
+    let of_link = vec![LinkCounter { slot: 0, counts: false }];
+    let counters = Counters { of_link, slots: 1, timed: false };
     let composed = compose(&[link], &counters, Form::Inline).unwrap();
     let program = composed.spec.program("one").unwrap();
     let slots: Vec<_> = program.lines.iter().map(|line| line.slot).collect();
     assert!(slots.is_sorted_by(|a, b| a < b), "{slots:?}");
     assert!(composed.spec.map(VERDICTS_MAP).is_none());
     assert_eq!(composed.maps, [[("flows".to_owned(), "flows".to_owned())]]);
+}
+
+/// A value of a map of two slots, of which each word is its number.
+fn numbered() -> Vec<u8> {
+    (0..value_size(2) as u64 / 8).flat_map(u64::to_ne_bytes).collect()
+}
+
+#[test]
+fn slots_are_added_up_over_processors() {
+    let value = numbered();
+    assert_eq!(slots(value.len()), Some(2));
+    let totals = SlotTotals::read([&*value; 2], 1).unwrap();
+    // The head has 5 words, and the first slot 14.
+    assert_eq!((totals.counts[0], totals.counts[5]), ([38, 40], [58, 60]));
+    assert_eq!((totals.ns, totals.samples), (62, 64));
+    assert_eq!(SlotTotals::from_words(&totals.words()), totals);
+    assert_eq!(totals.since(&totals), SlotTotals::default());
+    assert_eq!(totals.since(&SlotTotals::from_words(&[8])).counts[0], [30, 40]);
+    // Clock 3 and samples 4, of which the first is not timed.
+    assert_eq!(SlotTotals::clock_ns([&*value; 2]), Some(1.0));
+}
+
+#[test]
+fn a_value_of_another_layout_is_not_read() {
+    let other: &[u8] = &[0; 16];
+    assert_eq!((SlotTotals::read([other], 0), SlotTotals::clock_ns([other])), (None, None));
+    assert_eq!(SlotTotals::read([&*numbered()], 2), None, "no such slot");
+    let unused = vec![0; value_size(2)];
+    assert_eq!(SlotTotals::read([&*unused], 1), Some(SlotTotals::default()));
+    assert_eq!(SlotTotals::clock_ns([&*unused]), None);
 }

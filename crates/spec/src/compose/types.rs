@@ -4,6 +4,7 @@
 //! object has types, types are generated for the others. Without types there are no lines either.
 
 use super::MAIN;
+use super::verdicts::{ENTRIES, HEAD_FIELDS, SLOT_SIZE, VERDICTS_MAP, value_size};
 use crate::asm::Note;
 use crate::btf::{Appended, Btf, Builder, Kind, Linkage};
 use crate::model::{Function, Line, Program, Spec};
@@ -31,12 +32,22 @@ impl Types {
     }
 
     /// Key and value of the verdict map.
-    pub fn counters(&mut self) -> [u32; 2] {
+    pub fn counters(&mut self, slots: u32) -> [u32; 2] {
         let Some(builder) = &mut self.builder else { return [0, 0] };
         let key = builder.int("unsigned int", 32, false);
         let number = builder.int("unsigned long long", 64, false);
-        let fields = [("packets", number, 0), ("bytes", number, 64)];
-        [key, builder.structure("xway_count", 16, &fields)]
+        let count = [("packets", number, 0), ("bytes", number, 64)];
+        let count = builder.structure("xway_count", 16, &count);
+        let counts = builder.array(count, key, ENTRIES);
+        let bits = SLOT_SIZE * 8;
+        let slot =
+            [("verdicts", counts, 0), ("ns", number, bits - 128), ("samples", number, bits - 64)];
+        let slot = builder.structure("xway_slot", SLOT_SIZE, &slot);
+        let members = builder.array(slot, key, slots);
+        let mut fields: Vec<_> =
+            HEAD_FIELDS.iter().zip(0..).map(|(name, place)| (*name, number, 64 * place)).collect();
+        fields.push(("members", members, 64 * HEAD_FIELDS.len() as u32));
+        [key, builder.structure(VERDICTS_MAP, value_size(slots) as u32, &fields)]
     }
 
     /// The main function, of the same type as a program's entry.

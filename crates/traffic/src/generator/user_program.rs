@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use kernel::{LoadOptions, Map, Object};
 use spec::asm::{self, Assembler, Helper, Reg};
-use spec::compose::{self, ENTRIES, Link, VERDICTS_MAP, VerdictSet};
+use spec::compose::{self, Link, SlotTotals, VERDICTS_MAP, VerdictSet, slots};
 use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
 
 use crate::error::{ConfigError, Result};
@@ -102,14 +102,14 @@ pub(super) fn verdicts(maps: &[Map]) -> Result<Vec<(Verdict, u64)>> {
     let Some(map) = maps.iter().find(|map| map.name() == VERDICTS_MAP) else {
         return Ok(Vec::new());
     };
-    // The entries of the last program, after those of the generator's if they are composed.
-    let first = map.max_entries() - ENTRIES;
+    let values = map.lookup_per_cpu(&[0; 4])?;
     let mut verdicts: Vec<(Verdict, u64)> = Verdict::ALL.map(|verdict| (verdict, 0)).to_vec();
-    for entry in 0..ENTRIES {
-        let sums = map.lookup_per_cpu(&(first + entry).to_ne_bytes())?.map(|value| value.sums());
-        let packets = sums.and_then(|sums| sums.first().copied()).unwrap_or(0);
-        let verdict = Verdict::from_code(entry);
-        verdicts[verdict as usize].1 += packets;
+    // Composed with the generator's programs, the program is the last of them.
+    let slots = slots(map.info().value_size as usize).unwrap_or_default();
+    let values = values.iter().flat_map(|all| all.values());
+    let totals = SlotTotals::read(values, slots.saturating_sub(1));
+    for ([packets, _], entry) in totals.unwrap_or_default().counts.iter().zip(0..) {
+        verdicts[Verdict::from_code(entry) as usize].1 += packets;
     }
     Ok(verdicts)
 }

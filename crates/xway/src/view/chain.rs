@@ -15,6 +15,7 @@ fn row(number: usize, member: &MemberReport) -> Vec<String> {
         member.priority.to_string(),
         member.continue_on.join(" "),
         count(member.packets),
+        member.ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.1}")),
         verdicts.join(", "),
     ]
 }
@@ -31,6 +32,7 @@ impl View for ChainReport {
             Column::number("priority"),
             Column::text("continues on"),
             Column::number("packets"),
+            Column::number("ns"),
             Column::text("verdicts"),
         ]);
         for (number, member) in self.members.iter().enumerate() {
@@ -56,7 +58,7 @@ mod tests {
             packets,
             bytes: packets,
             verdicts: [("drop", 2), ("pass", 0)].into(),
-            ns: None,
+            ns: packets.map(|_| 12.34),
         };
         let report = ChainReport {
             interface: "eth1".to_owned(),
@@ -66,7 +68,7 @@ mod tests {
             members: vec![member("a", Some(2)), member("b", None)],
         };
         let text = report.text(PLAIN);
-        for part in ["eth1: composed in native mode, program 7", "pass tx", "drop 2"] {
+        for part in ["eth1: composed in native mode, program 7", "pass tx", "12.3", "drop 2"] {
             assert!(text.contains(part), "{text}");
         }
         let empty = ChainReport { mode: None, program_id: None, ..report };
