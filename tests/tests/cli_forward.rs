@@ -4,11 +4,13 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
+use kernel::{Attach, Mode, Replace};
 use lab::frame::check;
 use lab::{Capture, Host, LinkOptions, Router};
 use packet::{IpPacket, IpProtocol, Limits};
 use serde_json::{Value, json};
 use sys::net::NewRoute;
+use xway_tests::program::foreign;
 use xway_tests::stage::PATIENCE;
 use xway_tests::xway::{Answer, Xway};
 
@@ -199,7 +201,11 @@ fn routing_without_translation_and_updates_in_place() {
 #[test]
 fn all_interfaces_or_none() {
     let net = Net::new();
-    net.run(&["attach", "eth1", "drop"]).ended(0);
+    let other = foreign();
+    let (ifindex, program) = (net.net.b.ifindex("eth1").unwrap(), other.program("drop_udp"));
+    let attach =
+        Attach { ifindex, program: program.unwrap(), mode: Mode::Native, replace: Replace::No };
+    let _link = net.net.b.run(|| kernel::attach(&attach)).unwrap().unwrap();
     let occupant = net.program("eth1")["id"].clone();
     let text = net.run(&["forward", "eth0", "eth1"]).error();
     assert!(
@@ -211,11 +217,13 @@ fn all_interfaces_or_none() {
 
     net.run(&["drop", "eth0", "any udp 7"]).ended(0);
     let first = net.program("eth0");
-    // The loopback interface has no native mode.
-    let text = net.run(&["forward", "eth0", "lo", "--replace"]).error();
-    assert!(text.contains("native"), "{text}");
-    for field in ["id", "link_id", "owner"] {
-        assert_eq!(net.program("eth0")[field], first[field], "the first has its program back");
+    // The loopback interface has no native mode. The first interface would join, or be replaced.
+    for words in [&["forward", "eth0", "lo"][..], &["forward", "eth0", "lo", "--replace"]] {
+        let text = net.run(words).error();
+        assert!(text.contains("native"), "{text}");
+        for field in ["id", "link_id", "owner"] {
+            assert_eq!(net.program("eth0")[field], first[field], "the first has its program back");
+        }
     }
     let said = net.run(&["--json", "drop", "eth0", "--add", "any udp 8"]).json(0);
     assert_eq!(said["updated"], true, "and its rules");
@@ -226,4 +234,32 @@ fn all_interfaces_or_none() {
     net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
     let rates = ["eth0", "eth1"].map(|name| net.program(name)["rates"]["verdicts"].clone());
     assert_eq!(rates[0], rates[1], "both count in the same map");
+}
+
+#[test]
+fn a_router_joins_a_filter_on_each_interface() {
+    let net = Net::new();
+    let rules = net.xway.state().join("rules.toml");
+    std::fs::write(&rules, "rules = ['nine: drop udp dport 9']\n").unwrap();
+    net.run(&["filter", "load", "eth0", rules.to_str().unwrap()]).ended(0);
+    net.run(&["forward", "eth0", "eth1"]).ended(0);
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+    let members = |interface: &str| {
+        let report = net.run(&["--json", "chain", interface, "show"]).json(0);
+        let members = report["members"].as_array().unwrap().clone();
+        members.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (members("eth0"), members("eth1")),
+        (vec!["filter".to_owned(), "forward".to_owned()], vec!["forward".to_owned()],)
+    );
+    // The tables are shared, so both are changed together, and the filter continues.
+    net.run(&["forward", "eth0", "eth1", "--nat", "10.1.0.2 udp 53 -> 10.0.2.2"]).ended(0);
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:53");
+    assert_eq!(members("eth0"), ["filter", "forward"]);
+    // A second router does not fit beside it, and nothing changes.
+    let before = net.program("eth0")["id"].clone();
+    let text = net.run(&["forward", "eth0"]).error();
+    assert!(text.contains("eth1"), "{text}");
+    assert_eq!(net.program("eth0")["id"], before);
 }

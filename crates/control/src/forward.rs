@@ -2,17 +2,21 @@
 //! interfaces or to none.
 
 use functions::forward::{self, Config, Maps, Nat, Port};
+use kernel::Map;
 use spec::{Map as _, Runtime as _, Spec};
 use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
+use crate::composition::link::ChainLink;
+use crate::composition::{self, LoadedChain};
+use crate::counters::missing_labels;
 use crate::error::{FunctionError, Malformed, Result};
-use crate::lockout;
+use crate::member::Member;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
-use crate::{Configured, Control, Placement};
+use crate::{Configured, Control, Placement, chain, lockout};
 
 /// What to forward, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -181,7 +185,8 @@ fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Resul
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
-/// tags is bound to that device. All programs share tables and counters.
+/// tags is bound to that device. All programs share tables and counters. Where programs of this
+/// project run already, it joins their chain.
 fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
     let mut spec = Spec::parse(NAME, forward::OBJECT)?;
@@ -199,13 +204,13 @@ fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Resu
             let tagging = Tagging::prepare(target, mode, ignore)?;
             let mut own = spec.clone();
             tagging.apply(&mut own, &[program])?;
-            let object = load(target, &own, program, placement, shared.as_ref())?;
+            let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
-                forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
+                forward::update(config, &ports(targets), &Maps::find(|name| router.map(name))?)?;
+                shared = Some(router.tables(&spec)?);
             }
-            transactions.push(target.install(NAME, &object, program, placement)?);
+            transactions.push(router.install(target, program, placement)?);
             taggings.push(tagging);
-            shared.get_or_insert(object);
         }
         Transaction::commit_all(transactions)?;
         taggings.into_iter().for_each(Tagging::keep);
@@ -213,21 +218,55 @@ fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Resu
     })
 }
 
-/// Loads a program for an interface, with all maps but constants of the object `shared`.
-fn load(
-    target: &Target,
-    spec: &Spec,
+/// A loaded program for one interface.
+enum Router<'t> {
+    Alone(Loaded),
+    Member(LoadedChain<'t>),
+}
+
+/// Loads a program for an interface, with the existing maps `shared`.
+fn load<'t>(
+    target: &'t Target,
+    mut spec: Spec,
     program: &str,
     placement: &Placement,
-    shared: Option<&Loaded>,
-) -> Result<Loaded> {
-    let mut reuse = Vec::new();
-    for def in spec.maps.iter().filter(|def| !def.frozen) {
-        if let Some(map) = shared.and_then(|object| object.map(&def.name).ok()) {
-            reuse.push((def.name.clone(), map.duplicate()?));
+    shared: Option<&Vec<(String, Map)>>,
+) -> Result<Router<'t>> {
+    let shared = shared.into_iter().flatten();
+    let shared = shared.map(|(name, map)| Ok((name.clone(), map.duplicate()?)));
+    let shared = shared.collect::<Result<Vec<_>>>()?;
+    if !composition::joins(target, placement)? {
+        return Ok(Router::Alone(target.load(&spec, (program, &[]), placement, shared)?));
+    }
+    let mut chain = chain::open(target)?;
+    chain.set_mode(placement.mode)?;
+    spec.maps.extend(missing_labels(&spec));
+    let link = ChainLink::new(Member::new(NAME, program), spec);
+    chain.insert(ChainLink { shared, ..link })?;
+    Ok(Router::Member(chain.load()?))
+}
+
+impl Router<'_> {
+    fn map(&self, name: &str) -> kernel::Result<&Map> {
+        match self {
+            Self::Alone(object) => object.map(name),
+            Self::Member(chain) => chain.map(NAME, name),
         }
     }
-    target.load(spec, (program, &[]), placement, reuse)
+
+    /// All maps but constants, for the programs of the other interfaces.
+    fn tables(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
+        let varying = spec.maps.iter().filter(|def| !def.frozen);
+        let found = varying.filter_map(|def| Some((&def.name, self.map(&def.name).ok()?)));
+        found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
+    }
+
+    fn install(self, target: &Target, program: &str, placement: &Placement) -> Result<Transaction> {
+        match self {
+            Self::Alone(object) => target.install(NAME, &object, program, placement),
+            Self::Member(chain) => chain.install(),
+        }
+    }
 }
 
 fn ports(targets: &[Target]) -> Vec<Port> {

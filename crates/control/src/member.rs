@@ -36,9 +36,26 @@ pub struct Member {
     pub before: Vec<u64>,
     /// Members of the chain.
     pub members: usize,
-    /// Whether the members are composed as functions, because the verifier refused them inlined.
+    /// How the members became one program.
     #[serde(default)]
-    pub functions: bool,
+    pub form: ChainForm,
+    /// Why the members are not composed, if they are chained by tail calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How the members of a chain became one program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChainForm {
+    /// Composed, and inlined where that can be.
+    #[default]
+    Inlined,
+    /// Composed of functions that are verified one by one, because the verifier refused the members
+    /// inlined.
+    Functions,
+    /// Programs of their own, because they cannot become one.
+    TailCalls,
 }
 
 impl Member {
@@ -53,7 +70,8 @@ impl Member {
             counted: false,
             before: Vec::new(),
             members: 1,
-            functions: false,
+            form: ChainForm::default(),
+            reason: None,
         }
     }
 
@@ -168,7 +186,8 @@ mod tests {
             counted: true,
             before: vec![1, 60],
             members: 2,
-            functions: false,
+            form: ChainForm::Functions,
+            reason: None,
         }
     }
 

@@ -52,6 +52,13 @@ pub enum Notice {
     },
     /// A change cuts off traffic that most hosts need.
     CutOff(String),
+    /// The programs of an interface cannot be composed, so they are chained by tail calls.
+    TailCalls {
+        /// Name of the interface.
+        interface: String,
+        /// Why they cannot be composed.
+        reason: String,
+    },
     /// A change was not confirmed in time, and the previous state of the interface is restored.
     Unconfirmed {
         /// Name of the interface.
@@ -99,6 +106,9 @@ impl fmt::Display for Notice {
                  refused the previous program"
             ),
             Self::CutOff(text) => write!(f, "warning: {text}"),
+            Self::TailCalls { interface, reason } => {
+                write!(f, "{interface}: chained by tail calls, not composed: {reason}")
+            }
             Self::Unconfirmed { interface, program } => write!(
                 f,
                 "{interface}: the change to `{program}` was not confirmed in time: what ran before \

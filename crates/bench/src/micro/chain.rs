@@ -32,7 +32,7 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
         .method(
             "Rows are nanoseconds a packet. N: a chain of N programs by test run on one UDP frame \
              of 60 bytes, which passes all of them; packets and bytes are counted by program and \
-             verdict, and the programs are timed on one packet of about 256. N-untimed: the same \
+             verdict, and the programs are timed on one packet of about 1,024. N-untimed: the same \
              without timing; N-uncounted: without counters as well. N-functions: composed as \
              functions, the form for programs with too many paths.",
         )

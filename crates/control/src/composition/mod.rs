@@ -14,6 +14,7 @@
 
 pub mod link;
 pub mod report;
+mod tail_calls;
 
 use kernel::{Attach, Map, Mode, Object, Replace};
 use spec::compose::{
@@ -25,13 +26,15 @@ use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
 use crate::error::{ChainError, Context as _, Error, Result};
 use crate::map_names::MEMBER;
-use crate::member::{self, Member};
+use crate::member::{self, ChainForm, Member};
+use crate::notice::Notice;
 use crate::object::{Opened, called};
 use crate::record::Record;
-use crate::state::{Generation, Pins, pin_name};
+use crate::state::{Generation, Pins, Transaction, pin_name};
 use crate::target::{Placement, Target};
 use crate::text_map::{create, create_text_map};
 use link::{ChainLink, Code};
+use tail_calls::CALL_MAP;
 
 /// The members of an interface.
 #[derive(Debug)]
@@ -41,17 +44,27 @@ pub struct Chain<'t> {
     /// Whether a program runs.
     runs: bool,
     links: Vec<ChainLink>,
-    /// Names of the members that run, in order, if they are composed as functions.
-    functions: Vec<String>,
+    /// The form of the members that run, and their names, unless they are inlined.
+    earlier: (ChainForm, Vec<String>),
 }
 
 /// A composed program that is loaded and not attached yet.
 #[derive(Debug)]
 pub struct LoadedChain<'t> {
     chain: Chain<'t>,
-    composed: Composed,
-    object: Object,
+    loaded: Loaded,
     main: String,
+}
+
+/// The objects of a chain.
+#[derive(Debug)]
+struct Loaded {
+    /// Has the program that is attached.
+    object: Object,
+    /// The members' own objects, if they are chained by tail calls.
+    members: Vec<Object>,
+    /// For each member: names of its maps in its own object and in `object`.
+    maps: Vec<Vec<(String, String)>>,
 }
 
 impl<'t> Chain<'t> {
@@ -68,7 +81,7 @@ impl<'t> Chain<'t> {
             mode,
             runs: running.is_some(),
             links: Vec::new(),
-            functions: Vec::new(),
+            earlier: Default::default(),
         };
         let Some((mode, id)) = running else { return Ok(chain) };
         let generations = target.slot.generations_of(id)?;
@@ -85,8 +98,11 @@ impl<'t> Chain<'t> {
             let code = code(&generation)?;
             chain.links.push(ChainLink::running(member, &generation, code));
         }
-        let functions = chain.links.iter().filter(|link| link.member.functions);
-        chain.functions = functions.map(|link| link.member.name.clone()).collect();
+        let earlier = chain.links.iter().find(|link| link.member.form != ChainForm::Inlined);
+        if let Some(form) = earlier.map(|link| link.member.form) {
+            let of_form = chain.links.iter().filter(|link| link.member.form == form);
+            chain.earlier = (form, of_form.map(|link| link.member.name.clone()).collect());
+        }
         Ok(chain)
     }
 
@@ -186,68 +202,97 @@ impl<'t> Chain<'t> {
         let members = self.links.len();
         self.links.iter_mut().for_each(|one| one.member.members = members);
         self.assign_slots()?;
-        let functions_first = self.needs_functions();
-        if functions_first && let Ok((composed, object)) = self.load_as(Form::Call) {
-            return Ok(self.loaded(composed, object, Form::Call));
+        let mut refused = None;
+        for form in self.forms() {
+            match self.load_as(form) {
+                Ok(loaded) => return Ok(self.loaded(loaded, form, refused.as_ref())),
+                // The reason why they are not inlined is the one that matters.
+                Err(error) if self.may_fit_otherwise(&error) => refused = refused.or(Some(error)),
+                Err(error) => return Err(refused.unwrap_or(error)),
+            }
         }
-        let refused = match self.load_as(Form::Inline) {
-            Ok((composed, object)) => return Ok(self.loaded(composed, object, Form::Inline)),
-            Err(error) => error,
-        };
-        if !matches!(refused.kernel(), Some(kernel::Error::Verifier { .. })) || members == 1 {
-            return Err(refused);
-        }
-        // As functions, the programs are verified one by one, and not each path of one with each
-        // path of the next.
-        let second = if functions_first { None } else { self.load_as(Form::Call).ok() };
-        match second {
-            Some((composed, object)) => Ok(self.loaded(composed, object, Form::Call)),
-            None => {
-                // The program that is refused alone as well is the one to report.
-                self.links.iter().try_for_each(|link| self.load_alone(link))?;
+        // The program that is refused alone as well is the one to report.
+        self.links.iter().try_for_each(|link| self.load_alone(link))?;
+        match refused {
+            Some(refused) => {
                 Err(refused).with_context(|| ChainError::Together { members }.to_string())
             }
+            None => Err(ChainError::Together { members }.into()),
         }
     }
 
-    /// Whether the verifier refused the running members inlined, and all of them remain in the same
-    /// order, perhaps with others between them. To refuse them again would take it seconds.
-    fn needs_functions(&self) -> bool {
-        let names = self.links.iter().map(|link| &link.member.name);
-        !self.functions.is_empty()
-            && names.filter(|name| self.functions.contains(name)).eq(&self.functions)
+    /// The forms to try, in order. What the verifier refused earlier it would refuse again, and it
+    /// takes seconds, so those forms are not tried while all of these members remain.
+    fn forms(&self) -> Vec<ChainForm> {
+        let all = [ChainForm::Inlined, ChainForm::Functions, ChainForm::TailCalls];
+        let (form, names) = &self.earlier;
+        let is_member = |name: &String| self.links.iter().any(|link| link.member.name == *name);
+        let remain = names.iter().all(is_member);
+        let first = all.iter().position(|one| one == form && remain && self.links.len() > 1);
+        all[first.unwrap_or(0)..].to_vec()
+    }
+
+    /// Whether members that cannot become one program in a form may be chained in another.
+    fn may_fit_otherwise(&self, error: &Error) -> bool {
+        let by_verifier = matches!(error.kernel(), Some(kernel::Error::Verifier { .. }));
+        self.links.len() > 1 && (by_verifier || tail_calls::is_way_out(error))
     }
 
     /// Composes the members in a form and loads the result.
-    fn load_as(&self, form: Form) -> Result<(Composed, Object)> {
+    fn load_as(&self, form: ChainForm) -> Result<Loaded> {
+        let form = match form {
+            ChainForm::Inlined => Form::Inline,
+            ChainForm::Functions => Form::Call,
+            ChainForm::TailCalls => return tail_calls::load(self),
+        };
+        let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
+        let Composed { spec, maps } = compose(&parts, &self.counters(), form)?;
+        let programs = [&[self.main().to_owned()][..], &called(&spec, self.main())].concat();
+        let reuse = self.reuse(&maps)?;
+        let object = self.target.load_sharing(&spec, programs, self.mode, reuse)?;
+        Ok(Loaded { object, members: Vec::new(), maps })
+    }
+
+    /// What main counts.
+    fn counters(&self) -> Counters {
         let counter = |one: &ChainLink| LinkCounter {
             slot: one.member.slot.unwrap_or_default(),
             counts: one.member.counted,
         };
         let of_link = self.links.iter().map(counter).collect();
-        let timed = self.links.len() > 1;
-        let counters = Counters { of_link, slots: VERDICT_SLOTS, timed };
-        let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
-        let composed = compose(&parts, &counters, form)?;
-        let object = self.load_composed(&composed, self.main())?;
-        Ok((composed, object))
+        Counters { of_link, slots: VERDICT_SLOTS, timed: self.links.len() > 1 }
     }
 
-    fn loaded(mut self, composed: Composed, object: Object, form: Form) -> LoadedChain<'t> {
-        self.links.iter_mut().for_each(|one| one.member.functions = form == Form::Call);
+    fn loaded(
+        mut self,
+        loaded: Loaded,
+        form: ChainForm,
+        refused: Option<&Error>,
+    ) -> LoadedChain<'t> {
+        let reason = match form {
+            ChainForm::TailCalls => {
+                refused.map(tail_calls::reason).or_else(|| self.earlier_reason())
+            }
+            _ => None,
+        };
+        if let Some(reason) = &reason {
+            let interface = self.target.interface.clone();
+            self.target.slot.notify(&Notice::TailCalls { interface, reason: reason.clone() });
+        }
+        for link in &mut self.links {
+            (link.member.form, link.member.reason) = (form, reason.clone());
+        }
         let main = self.main().to_owned();
-        LoadedChain { chain: self, composed, object, main }
+        LoadedChain { chain: self, loaded, main }
+    }
+
+    fn earlier_reason(&self) -> Option<String> {
+        self.links.iter().find_map(|link| link.member.reason.clone())
     }
 
     /// Name of the composed program: that of the first member.
     fn main(&self) -> &str {
         &self.links[0].member.program
-    }
-
-    /// Loads the composed program with the maps of the members that run.
-    fn load_composed(&self, composed: &Composed, main: &str) -> Result<Object> {
-        let programs = [&[main.to_owned()][..], &called(&composed.spec, main)].concat();
-        self.target.load_sharing(&composed.spec, programs, self.mode, self.reuse(composed)?)
     }
 
     fn load_alone(&self, link: &ChainLink) -> Result<()> {
@@ -258,9 +303,9 @@ impl<'t> Chain<'t> {
     }
 
     /// Maps that exist, by their names in the composed object.
-    fn reuse(&self, composed: &Composed) -> Result<Vec<(String, Map)>> {
+    fn reuse(&self, names: &[Vec<(String, String)>]) -> Result<Vec<(String, Map)>> {
         let mut all: Vec<(String, Map)> = Vec::new();
-        for (link, maps) in self.links.iter().zip(&composed.maps) {
+        for (link, maps) in self.links.iter().zip(names) {
             for (own, name) in maps {
                 if all.iter().all(|(known, _)| known != name)
                     && let Some(map) = link.map(own)?
@@ -286,9 +331,9 @@ impl<'t> Chain<'t> {
     }
 
     /// For each member: maps that are pinned beside those of its object.
-    fn beside(&self, composed: &Composed) -> Result<Vec<Vec<(String, Map)>>> {
+    fn beside(&self, names: &[Vec<(String, String)>]) -> Result<Vec<Vec<(String, Map)>>> {
         let mut all = Vec::new();
-        for (link, maps) in self.links.iter().zip(&composed.maps) {
+        for (link, maps) in self.links.iter().zip(names) {
             let mut beside =
                 vec![(MEMBER.to_owned(), create_text_map(MEMBER, &link.member.text())?)];
             for def in &link.beside {
@@ -297,7 +342,7 @@ impl<'t> Chain<'t> {
             let is_of_object =
                 |name: &str| maps.iter().any(|(own, _)| pin_name(own).as_str() == name);
             for name in link.generation.iter().flat_map(Generation::map_names) {
-                if !is_of_object(&name) && ![MEMBER, VERDICTS_MAP].contains(&name.as_str()) {
+                if !is_of_object(&name) && !OF_CHAIN.contains(&name.as_str()) {
                     let map = link.generation.as_ref().map(|one| one.map(&name)).transpose()?;
                     beside.extend(map.map(|map| (name, map)));
                 }
@@ -312,33 +357,41 @@ impl LoadedChain<'_> {
     /// A map of a member, by its name in the member's object.
     pub fn map(&self, member: &str, own: &str) -> kernel::Result<&Map> {
         let number = self.chain.links.iter().position(|link| link.member.name == member);
-        let maps = number.and_then(|number| self.composed.maps.get(number));
-        let name = maps.and_then(|maps| maps.iter().find(|(known, _)| known == own));
-        self.object.map(name.map_or(own, |(_, name)| name))
+        self.loaded.map(number.unwrap_or_default(), own)
     }
 
     /// Attaches the program in place of what runs, and keeps it. Returns its id.
     ///
     /// # Errors
     /// The kernel refuses it; then nothing has changed.
-    pub fn commit(mut self) -> Result<u32> {
+    pub fn commit(self) -> Result<u32> {
+        let id = self.loaded.object.program(&self.main)?.id();
+        self.install()?.commit()?;
+        Ok(id)
+    }
+
+    /// Attaches the program in place of what runs.
+    ///
+    /// # Errors
+    /// The kernel refuses it; then nothing has changed.
+    pub fn install(mut self) -> Result<Transaction> {
         self.keep_earlier_counts()?;
-        let Self { chain, composed, object, main } = &self;
-        let beside = chain.beside(composed)?;
+        let Self { chain, loaded, main } = &self;
+        let beside = chain.beside(&loaded.maps)?;
+        let target = chain.target;
         let attach = Attach {
-            ifindex: chain.target.ifindex,
-            program: object.program(main)?,
+            ifindex: target.ifindex,
+            program: loaded.object.program(main)?,
             mode: chain.mode,
             replace: Replace::Yes,
         };
-        chain.target.slot.change_chain(self.pins(&beside), &attach)?.commit()?;
-        Ok(attach.program.id())
+        target.slot.change_chain(self.pins(&beside), &attach, target.scope)
     }
 
     /// Stores with added members what their slots have: a removed member may have used them. The
     /// value cannot be cleared, because other members count in it.
     fn keep_earlier_counts(&mut self) -> Result<()> {
-        let Ok(map) = self.object.map(VERDICTS_MAP) else { return Ok(()) };
+        let Ok(map) = self.loaded.object.map(VERDICTS_MAP) else { return Ok(()) };
         let mut added = self.chain.links.iter_mut().filter(|one| one.generation.is_none());
         let Some(first) = added.next() else { return Ok(()) };
         // The program with the removed member has ended on all processors.
@@ -352,18 +405,35 @@ impl LoadedChain<'_> {
     }
 
     fn pins<'a>(&'a self, beside: &'a [Vec<(String, Map)>]) -> Vec<Pins<'a>> {
-        let object = &self.object;
-        let all = self.chain.links.iter().zip(&self.composed.maps).zip(beside);
-        all.map(|((link, maps), beside)| {
-            let of_object = maps.iter();
-            let of_object =
-                of_object.filter_map(|(own, name)| Some((own.clone(), object.map(name).ok()?)));
-            let counter = object.map(VERDICTS_MAP).ok().map(|map| (VERDICTS_MAP.to_owned(), map));
+        let all = self.chain.links.iter().zip(beside).enumerate();
+        all.map(|(number, (link, beside))| {
+            let of_chain = [VERDICTS_MAP].into_iter();
+            let of_chain =
+                of_chain.filter_map(|name| Some((name, self.loaded.object.map(name).ok()?)));
+            let of_chain = of_chain.map(|(name, map)| (name.to_owned(), map));
             let beside = beside.iter().map(|(name, map)| (name.clone(), map));
-            let maps = of_object.chain(counter).chain(beside).collect();
+            let maps = self.loaded.maps_of(number).chain(of_chain).chain(beside).collect();
             Pins { name: link.member.name.clone(), maps }
         })
         .collect()
+    }
+}
+
+impl Loaded {
+    /// The maps of a member that are pinned with it, by the names in its own object.
+    fn maps_of(&self, number: usize) -> impl Iterator<Item = (String, &Map)> {
+        let names = self.maps.get(number).into_iter().flatten();
+        names.filter_map(move |(own, _)| Some((own.clone(), self.map(number, own).ok()?)))
+    }
+
+    /// A map of a member, by its name in the member's object.
+    fn map(&self, number: usize, own: &str) -> kernel::Result<&Map> {
+        if let Some(object) = self.members.get(number).filter(|_| own != CALL_MAP) {
+            return object.map(own);
+        }
+        let names = self.maps.get(number).into_iter().flatten();
+        let name = names.clone().find(|(known, _)| known == own);
+        self.object.map(name.map_or(own, |(_, name)| name))
     }
 }
 
@@ -387,5 +457,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_LIMIT && name.chars().all(is_usable)
 }
 
+/// Maps that a chain makes anew for a member.
+const OF_CHAIN: [&str; 3] = [MEMBER, VERDICTS_MAP, CALL_MAP];
 /// Characters of a member's name.
 const NAME_LIMIT: usize = 64;

@@ -9,7 +9,7 @@ use sys::netns::NetNs;
 
 use crate::Control;
 use crate::error::{ChainError, Result};
-use crate::member::{self, Member};
+use crate::member::{self, ChainForm, Member};
 use crate::state::{Generation, State};
 use crate::target::no_interface;
 
@@ -22,8 +22,10 @@ pub struct ChainReport {
     pub mode: Option<&'static str>,
     /// Id of the composed program; `null` if nothing runs.
     pub program_id: Option<u32>,
-    /// How the members became one program: `composed`.
+    /// How the members became one program: `composed`, or `tail-calls` if they cannot be composed.
     pub form: &'static str,
+    /// Why the members are not composed; `null` if they are.
+    pub reason: Option<String>,
     /// Members in the order in which they run.
     pub members: Vec<MemberReport>,
 }
@@ -45,7 +47,7 @@ pub struct MemberReport {
     pub bytes: Option<u64>,
     /// Packets by its verdict; `invalid` are return values that are not verdicts.
     pub verdicts: BTreeMap<&'static str, u64>,
-    /// Average nanoseconds of a run: about one packet of 256 is timed. `null` until one was, and
+    /// Average nanoseconds of a run: about one packet of 1,024 is timed. `null` until one was, and
     /// for a program that runs alone.
     pub ns: Option<f64>,
 }
@@ -88,6 +90,7 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
         mode: None,
         program_id: None,
         form: COMPOSED,
+        reason: None,
         members: Vec::new(),
     };
     let mut programs = link.xdp.programs();
@@ -99,6 +102,9 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
     let slot = State::read(control)?.slot(NetNs::current()?.id()?, link.ifindex);
     let generations = slot.generations_of(id)?;
     let members = member::members(&generations)?;
+    if let Some((first, _)) = members.first().filter(|(one, _)| one.form == ChainForm::TailCalls) {
+        (report.form, report.reason) = (TAIL_CALLS, first.reason.clone());
+    }
     match (members.as_slice(), generations.as_slice()) {
         ([], [alone]) => report.members.push(MemberReport::new(&alone_member(alone), alone)?),
         _ => {
@@ -117,3 +123,4 @@ fn alone_member(generation: &Generation) -> Member {
 }
 
 const COMPOSED: &str = "composed";
+const TAIL_CALLS: &str = "tail-calls";

@@ -18,6 +18,12 @@ pub enum ChainError {
     /// More members than a chain can have.
     #[error("a chain has at most {limit} members")]
     TooMany { limit: usize },
+    /// More members than tail calls for a packet.
+    #[error(
+        "{count} programs that cannot be composed: the kernel follows at most {limit} tail calls \
+         for a packet"
+    )]
+    TooManyCalls { count: usize, limit: usize },
     /// A program that is made of rules or of a configuration, and of no object.
     #[error("`{program}` is made of rules, and only programs of objects can be composed so far")]
     NotAnObject { program: String },

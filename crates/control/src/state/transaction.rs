@@ -58,12 +58,17 @@ impl Slot {
 
     /// Attaches a program that consists of several, as [`change`](Self::change) does, with a
     /// generation for each of them.
-    pub fn change_chain(&self, members: Vec<Pins<'_>>, attach: &Attach<'_>) -> Result<Transaction> {
+    pub fn change_chain(
+        &self,
+        members: Vec<Pins<'_>>,
+        attach: &Attach<'_>,
+        scope: Scope,
+    ) -> Result<Transaction> {
         let first = self.next("")?.number();
         let numbered = members.into_iter().zip(first..);
         let numbered = numbered.map(|(pins, number)| (self.numbered(&pins.name, number), pins));
         let pins: Vec<_> = numbered.collect();
-        Transaction::make(self, &pins, attach, (Companions::default(), Scope::One))
+        Transaction::make(self, &pins, attach, (Companions::default(), scope))
     }
 }
 

@@ -27,7 +27,7 @@ const CONTEXT: MemRef = R10.at(-16);
 
 /// Packets between timed ones: at least this number, and up to [`JITTER`] more, so that they do not
 /// fall in step with the traffic.
-const INTERVAL: i32 = 192;
+const INTERVAL: i32 = 960;
 const JITTER: i32 = 127;
 /// Packets between the first timed ones, and the number of these.
 const FIRST_INTERVAL: i32 = 15;
@@ -201,10 +201,12 @@ impl Writer<'_> {
                 self.note(format!("count the verdict of {}", link.program));
                 self.asm.load64(R1, COUNTERS);
             }
-            if self.counting.is_timed() {
-                self.time(counter.slot);
+            let timing = self.counting.is_timed().then(|| self.is_timed_packet());
+            let next = self.finish(counter, go_on);
+            if let Some(timing) = timing {
+                self.time(counter.slot, timing);
             }
-            self.finish(counter, go_on);
+            self.asm.bind(next);
         }
         starts
     }
@@ -247,17 +249,25 @@ impl Writer<'_> {
         a.count(R7.at(CLOCK), R1, R2).bind(begin).store64(R7.at(START), R0).bind(done);
     }
 
-    /// Adds the time of the program that ended, if the packet is timed. R0 = the verdict and R1 =
-    /// the counters, before and after.
-    fn time(&mut self, slot: u32) {
+    /// Continues at the second label, or at the first one if the packet is timed. R1 = the counters.
+    fn is_timed_packet(&mut self) -> [Label; 2] {
         let a = &mut self.asm;
-        let [done, skip] = [a.label(), a.label()];
+        let [timed, counted] = [a.label(), a.label()];
+        a.load64(R8, R1.at(START)).jump_if(R8, Cond::Ne, 0, timed).bind(counted);
+        [timed, counted]
+    }
+
+    /// Adds the time of the program that ended, outside of the path of most packets. R0 = the
+    /// verdict and R1 = the counters, before and after; R8 = when the program began.
+    fn time(&mut self, slot: u32, [timed, counted]: [Label; 2]) {
+        let a = &mut self.asm;
+        let skip = a.label();
         let sum = time(slot) as i16;
-        a.load64(R8, R1.at(START)).jump_if(R8, Cond::Eq, 0, done);
+        a.bind(timed);
         a.mov(R6, R0).mov(R7, R1).call(Helper::KTIME_GET_NS).store64(R7.at(START), R0);
         a.sub(R0, R8).jump_if(R0, Cond::Gt, LONGEST_RUN as i32, skip);
         a.count(R7.at(sum), R0, R2).count(R7.at(sum + 8), 1, R2);
-        a.bind(skip).mov(R0, R6).mov(R1, R7).bind(done);
+        a.bind(skip).mov(R0, R6).mov(R1, R7).jump(counted);
     }
 
     /// Stores the packet's length. R1 = the context, before and after.
@@ -298,9 +308,9 @@ impl Writer<'_> {
         self.asm.bind(done);
     }
 
-    /// Counts the verdict in R0, if wanted, at the counters in R1. Falls through after the verdicts
-    /// in `go_on`, and returns after any other.
-    fn finish(&mut self, counter: LinkCounter, go_on: VerdictSet) {
+    /// Counts the verdict in R0, if wanted, at the counters in R1. Jumps to the returned label after
+    /// the verdicts in `go_on`, and returns from main after any other.
+    fn finish(&mut self, counter: LinkCounter, go_on: VerdictSet) -> Label {
         let next = self.asm.label();
         let mut verdicts = go_on.iter();
         if let (Some(only), None) = (verdicts.next(), verdicts.next()) {
@@ -323,7 +333,8 @@ impl Writer<'_> {
                 }
             }
         }
-        self.asm.exit().bind(next);
+        self.asm.exit();
+        next
     }
 
     /// Adds the packet to the counter of the verdict in R0, which may be any number.

@@ -72,7 +72,7 @@ pub struct Counters {
     /// Slots of the map, used or not. A chain that keeps the map when its programs change needs
     /// one of constant size.
     pub slots: u32,
-    /// Whether the programs are timed: about one packet of 256.
+    /// Whether the programs are timed: about one packet of 1,024.
     pub timed: bool,
 }
 

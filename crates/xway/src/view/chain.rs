@@ -25,7 +25,10 @@ impl View for ChainReport {
         let (Some(mode), Some(id)) = (self.mode, self.program_id) else {
             return format!("{}: no program runs", self.interface);
         };
-        let head = format!("{}: {} in {mode} mode, program {id}", self.interface, self.form);
+        let mut head = format!("{}: {} in {mode} mode, program {id}", self.interface, self.form);
+        if let Some(reason) = &self.reason {
+            head += &format!("\nnot composed: {reason}");
+        }
         let mut table = Table::new([
             Column::number(""),
             Column::text("member"),
@@ -64,11 +67,17 @@ mod tests {
             interface: "eth1".to_owned(),
             mode: Some("native"),
             program_id: Some(7),
-            form: "composed",
+            form: "tail-calls",
+            reason: Some("licenses differ".to_owned()),
             members: vec![member("a", Some(2)), member("b", None)],
         };
         let text = report.text(PLAIN);
-        for part in ["eth1: composed in native mode, program 7", "pass tx", "12.3", "drop 2"] {
+        for part in [
+            "eth1: tail-calls in native mode, program 7\nnot composed: licenses differ",
+            "pass tx",
+            "12.3",
+            "drop 2",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         let empty = ChainReport { mode: None, program_id: None, ..report };

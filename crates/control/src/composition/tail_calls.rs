@@ -1,0 +1,117 @@
+//! Members as programs of their own, each called by a tail call from a function of main.
+//!
+//! A function that makes a tail call returns the verdict of the program that it called, so main
+//! counts and continues as in a composed chain. Each member has its own license, stack and kernel
+//! configuration, and is verified alone; a call costs more than an inlined program.
+
+use kernel::Object;
+use spec::asm::{self, Assembler, Helper, Reg};
+use spec::compose::{self, Composed, Form, Link, compose};
+use spec::{MapDef, MapKind, Program, ProgramKind, Spec, Verdict};
+
+use super::link::ChainLink;
+use super::{Chain, Loaded};
+use crate::error::{ChainError, Context as _, Error, Result};
+use crate::object::called;
+
+/// Program array with a member as its only entry.
+pub const CALL_MAP: &str = "xway_call";
+/// The kernel follows this number of tail calls for a packet.
+const MOST_CALLS: usize = 33;
+
+/// Whether the members cannot be composed, and tail calls can chain them.
+pub fn is_way_out(error: &Error) -> bool {
+    composing(error).is_some_and(|error| {
+        use compose::Error::{KindsDiffer, LicensesDiffer, TwoKconfigs};
+        matches!(error, KindsDiffer { .. } | LicensesDiffer { .. } | TwoKconfigs { .. })
+    })
+}
+
+/// Why the members are not composed, in one line.
+pub fn reason(error: &Error) -> String {
+    let text = match (composing(error), error.kernel()) {
+        (Some(error), _) => error.to_string(),
+        (None, Some(error)) => error.to_string(),
+        (None, None) => error.to_string(),
+    };
+    let line = text.lines().next().unwrap_or_default();
+    line.split("; chain them").next().unwrap_or(line).to_owned()
+}
+
+fn composing(error: &Error) -> Option<&compose::Error> {
+    match error {
+        Error::Compose(error) => Some(error),
+        _ => None,
+    }
+}
+
+/// Loads each member, and main, which calls them.
+pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
+    let count = chain.links.len();
+    if count > MOST_CALLS {
+        return Err(ChainError::TooManyCalls { count, limit: MOST_CALLS }.into());
+    }
+    let kind = common_kind(&chain.links);
+    let members = chain.links.iter().map(|link| member(chain, link, kind));
+    let members: Vec<Object> = members.collect::<Result<_>>()?;
+    let stubs = chain.links.iter().map(|link| stub(&link.member.program, kind));
+    let stubs: Vec<Spec> = stubs.collect::<Result<_>>()?;
+    let links = chain.links.iter().zip(&stubs);
+    let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
+    let Composed { spec, mut maps } = compose(&links, &chain.counters(), Form::Inline)?;
+    let verdicts = chain.verdicts()?.map(|map| (compose::VERDICTS_MAP.to_owned(), map));
+    let programs = vec![chain.main().to_owned()];
+    let reuse = verdicts.into_iter().collect();
+    let object = chain.target.load_sharing(&spec, programs, chain.mode, reuse)?;
+    for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
+        let called = names.iter().find(|(own, _)| own == CALL_MAP);
+        let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
+        let fill = array.put_program(0, member.program(&link.member.program)?);
+        fill.with_context(|| format!("`{}` cannot be called from a chain", link.member.name))?;
+        names.extend(link.spec.maps.iter().map(|map| (map.name.clone(), map.name.clone())));
+    }
+    Ok(Loaded { object, members, maps })
+}
+
+/// All programs of an array agree on their kind.
+fn common_kind(links: &[ChainLink]) -> ProgramKind {
+    let programs = links.iter().filter_map(|link| link.spec.program(&link.member.program));
+    let frags = ProgramKind::XDP_FRAGS.flags;
+    let takes_frags = |program: &Program| program.kind.flags & frags != 0;
+    match programs.map(takes_frags).all(|takes| takes) {
+        true => ProgramKind::XDP_FRAGS,
+        false => ProgramKind::XDP,
+    }
+}
+
+fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Object> {
+    let (mut spec, program) = (link.spec.clone(), &link.member.program);
+    if let Some(own) = spec.programs.iter_mut().find(|own| own.name == *program) {
+        own.kind = kind;
+    }
+    let mut reuse = Vec::new();
+    for map in &spec.maps {
+        reuse.extend(link.map(&map.name)?.map(|existing| (map.name.clone(), existing)));
+    }
+    let programs = [&[program.clone()][..], &called(&spec, program)].concat();
+    let loaded = chain.target.load_sharing(&spec, programs, chain.mode, reuse);
+    loaded.with_context(|| format!("`{}` was not added", link.member.name))
+}
+
+/// A program that calls the one in its program array and returns its verdict.
+fn stub(name: &str, kind: ProgramKind) -> Result<Spec> {
+    let mut object = asm::Object::new(name, "Dual MIT/GPL");
+    object.map(MapDef {
+        name: CALL_MAP.into(),
+        kind: MapKind::PROG_ARRAY,
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..MapDef::default()
+    });
+    let mut code = Assembler::new(name, kind);
+    code.load_map(Reg::R2, CALL_MAP).mov(Reg::R3, 0).call(Helper::TAIL_CALL);
+    code.verdict(Verdict::Aborted);
+    object.program(code);
+    Ok(object.finish().map_err(compose::Error::from)?)
+}
