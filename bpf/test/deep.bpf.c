@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* A program that uses 504 of the 512 bytes of its stack, so that it cannot become part of another one. */
+/* A program that uses 504 of the 512 bytes of its stack: it cannot become part of another one. */
 #include <xway/bpf.h>
 
 #define WORDS 63

@@ -75,10 +75,10 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
 
 /// All programs of an array agree on their kind.
 fn common_kind(links: &[ChainLink]) -> ProgramKind {
-    let programs = links.iter().filter_map(|link| link.spec.program(&link.member.program));
+    let mut programs = links.iter().filter_map(|link| link.spec.program(&link.member.program));
     let frags = ProgramKind::XDP_FRAGS.flags;
     let takes_frags = |program: &Program| program.kind.flags & frags != 0;
-    match programs.map(takes_frags).all(|takes| takes) {
+    match programs.all(takes_frags) {
         true => ProgramKind::XDP_FRAGS,
         false => ProgramKind::XDP,
     }

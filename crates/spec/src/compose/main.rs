@@ -249,7 +249,7 @@ impl Writer<'_> {
         a.count(R7.at(CLOCK), R1, R2).bind(begin).store64(R7.at(START), R0).bind(done);
     }
 
-    /// Continues at the second label, or at the first one if the packet is timed. R1 = the counters.
+    /// Continues at the second label, or at the first if the packet is timed. R1 = the counters.
     fn is_timed_packet(&mut self) -> [Label; 2] {
         let a = &mut self.asm;
         let [timed, counted] = [a.label(), a.label()];
@@ -308,7 +308,7 @@ impl Writer<'_> {
         self.asm.bind(done);
     }
 
-    /// Counts the verdict in R0, if wanted, at the counters in R1. Jumps to the returned label after
+    /// Counts the verdict in R0, if wanted, at the counters in R1. Jumps to the returned label on
     /// the verdicts in `go_on`, and returns from main after any other.
     fn finish(&mut self, counter: LinkCounter, go_on: VerdictSet) -> Label {
         let next = self.asm.label();
