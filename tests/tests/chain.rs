@@ -230,9 +230,11 @@ fn each_member_counts_each_packet_once_while_the_chain_changes() {
     };
     // Hosts announce their addresses while the chain is made.
     let before = counts();
-    let mut random = Random::new(19);
+    // The campaign `chain` of `make soak` moves members 1000 times.
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let mut random = Random::new(number("XWAY_CHAIN_SEED").unwrap_or(19));
     let traffic = Traffic::start(&net, Source::Redirect);
-    for round in 0..60 {
+    for round in 0..number("XWAY_CHAIN_MOVES").unwrap_or(60) {
         let name = random.one(&names);
         let priority = (random.below(900) + 1).to_string();
         let words = ["chain", "eth0", "move", name, "--priority", &priority];

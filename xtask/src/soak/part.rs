@@ -84,6 +84,15 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: 4 * 3600,
         },
         Part {
+            name: "chain",
+            words: split(&format!("{test} chain -- each_member_counts --nocapture")),
+            environment: vec![
+                ("XWAY_CHAIN_MOVES", of(1000)),
+                ("XWAY_CHAIN_SEED", seed.to_string()),
+            ],
+            limit: 2 * 3600,
+        },
+        Part {
             name: "flood",
             words: split(&format!("{test} filter_flood -- --ignored --nocapture --test-threads=1")),
             environment: Vec::new(),
