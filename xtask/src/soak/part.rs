@@ -39,13 +39,11 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
     let faults = if seconds < FULL { format!(" --limit {}", of(FAULTS)) } else { String::new() };
     let test = "cargo test --release --package xway-tests --test";
     let tool = "cargo run --release --package xway-tests --bin";
+    let programs = of(100_000);
     vec![
         Part {
             name: "programs",
-            words: split(&format!(
-                "{tool} differential -- --programs {} --seed {seed}",
-                of(100_000)
-            )),
+            words: split(&format!("{tool} differential -- --programs {programs} --seed {seed}")),
             environment: Vec::new(),
             limit: 2 * 3600,
         },
