@@ -419,3 +419,16 @@ fn what_cannot_be_composed_is_chained_by_tail_calls() {
     stage.run(&["detach", "eth0"]).ended(0);
     assert_eq!((stage.attached(), stage.kept()), (vec![], 0));
 }
+
+/// The rule with `vlan` binds the filter to its device, and the kernel lets no tail call reach it.
+#[test]
+fn a_program_that_is_bound_to_its_device_is_not_called() {
+    let stage = Stage::new();
+    load(&stage, "rules = ['five: drop vlan 5']\n").json(0);
+    let before = stage.attached();
+    let text = error(&stage, &["add", &object("deep")]);
+    assert!(text.contains("accepts each of the 2 programs, but not the chain"), "{text}");
+    assert!(text.contains("stack"), "{text}");
+    assert_eq!(stage.attached(), before);
+    changed(&stage, &["add", &object("seen")]);
+}

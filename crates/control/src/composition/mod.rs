@@ -208,16 +208,16 @@ impl<'t> Chain<'t> {
                 Ok(loaded) => return Ok(self.loaded(loaded, form, refused.as_ref())),
                 // The reason why they are not inlined is the one that matters.
                 Err(error) if self.may_fit_otherwise(&error) => refused = refused.or(Some(error)),
-                Err(error) => return Err(refused.unwrap_or(error)),
+                Err(_) if refused.as_ref().is_some_and(is_by_verifier) => break,
+                Err(error) => return Err(error),
             }
         }
         // The program that is refused alone as well is the one to report.
         self.links.iter().try_for_each(|link| self.load_alone(link))?;
+        let together = ChainError::Together { members };
         match refused {
-            Some(refused) => {
-                Err(refused).with_context(|| ChainError::Together { members }.to_string())
-            }
-            None => Err(ChainError::Together { members }.into()),
+            Some(refused) => Err(refused).with_context(|| together.to_string()),
+            None => Err(together.into()),
         }
     }
 
@@ -234,8 +234,7 @@ impl<'t> Chain<'t> {
 
     /// Whether members that cannot become one program in a form may be chained in another.
     fn may_fit_otherwise(&self, error: &Error) -> bool {
-        let by_verifier = matches!(error.kernel(), Some(kernel::Error::Verifier { .. }));
-        self.links.len() > 1 && (by_verifier || tail_calls::is_way_out(error))
+        self.links.len() > 1 && (is_by_verifier(error) || tail_calls::is_way_out(error))
     }
 
     /// Composes the members in a form and loads the result.
@@ -435,6 +434,10 @@ impl Loaded {
         let name = names.clone().find(|(known, _)| known == own);
         self.object.map(name.map_or(own, |(_, name)| name))
     }
+}
+
+fn is_by_verifier(error: &Error) -> bool {
+    matches!(error.kernel(), Some(kernel::Error::Verifier { .. }))
 }
 
 /// Whether a program that is placed so joins those that run: programs of this project that it does
