@@ -61,11 +61,15 @@ impl Demo {
         Self { child, lab }
     }
 
-    /// Waits for its end. Its lab must be gone then.
+    /// Waits for its end. Its lab must be gone then, or as soon as its processes have ended, which
+    /// takes them a while if the processors are busy.
     fn end(self) -> Answer {
         let answer = Answer::of(self.child.wait_with_output().unwrap());
-        let found = lab::list().unwrap().into_iter().find(|lab| lab.id == self.lab);
-        assert!(found.is_none(), "{found:?}: {}", answer.stderr);
+        let found = || lab::list().unwrap().into_iter().find(|lab| lab.id == self.lab);
+        let removed = until("the removal of its lab", Duration::from_secs(20), || {
+            Ok(found().is_none().then_some(()))
+        });
+        assert!(removed.is_ok(), "{:?}: {}", found(), answer.stderr);
         answer
     }
 }
