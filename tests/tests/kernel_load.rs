@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use kernel::{Attach, Binding, Error, LoadOptions, Mode, Object, Replace, TestRun, attach};
+use spec::asm::{Assembler, Reg};
 use spec::btf::{Btf, Kind};
 use spec::{Expect, Input, Map as _, ProgramKind, Spec, Verdict};
 use xway_tests::clang;
@@ -361,3 +362,35 @@ fn a_field_that_the_kernel_lacks_is_named() {
     assert!(log.decisive.contains("no_such_field"), "{log}");
     assert!(!error.to_string().contains("helper"), "{error}");
 }
+
+/// Linux remembers where a program is in memory that is bound to a device, and does not follow it
+/// when the verifier makes it longer than its pages. Where the kernel fails, this test ends with an
+/// oops, and with the lock of all network configuration held.
+#[test]
+fn a_device_is_removed_while_a_program_is_bound_to_it_that_the_verifier_enlarges() {
+    let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
+    let ifindex = net.a.ifindex("eth0").unwrap();
+    let bound = LoadOptions { binding: Binding::Device(ifindex), ..Default::default() };
+    let mut programs = Vec::new();
+    for length in [500, 506, 5000] {
+        // Each load of the context becomes two instructions.
+        let mut code = Assembler::new("grows", ProgramKind::XDP);
+        for _ in 0..length {
+            code.load32(Reg::R0, Reg::R1.at(QUEUE_INDEX));
+        }
+        code.verdict(Verdict::Pass);
+        let mut object = spec::asm::Object::new("grows", "GPL");
+        object.program(code);
+        let spec = object.finish().unwrap();
+        let object = net.a.run(|| Object::load(&spec, &bound)).unwrap().unwrap();
+        let translated = object.program("grows").unwrap().info().unwrap().xlated_len as usize / 8;
+        assert!(translated > length + length / 2, "{length} became {translated}");
+        programs.push(object);
+    }
+    drop(net);
+    // The lock is free.
+    drop(lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap());
+}
+
+/// Offset in `struct xdp_md`.
+const QUEUE_INDEX: i16 = 16;

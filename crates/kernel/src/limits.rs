@@ -8,6 +8,9 @@ pub const LOG_LIMIT: usize = 16 << 20;
 /// Attempts of a load that the kernel interrupts (`EAGAIN`: a signal arrived during verification).
 pub const LOAD_ATTEMPTS: usize = 5;
 
+/// Attempts to load a program for a device with enough room for what the verifier adds to it.
+pub const BOUND_ATTEMPTS: usize = 4;
+
 /// Kernel configuration, unpacked.
 pub const CONFIG_LIMIT: usize = 4 << 20;
 

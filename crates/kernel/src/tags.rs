@@ -9,6 +9,7 @@ use sys::net::{Ifindex, Link, NetdevFamily, Netlink};
 
 use crate::Mode;
 use crate::error::{Error, Result};
+use crate::load::slack::hides_constants;
 
 /// Where tags are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +35,12 @@ pub fn tags(ifindex: Ifindex, mode: Mode) -> Result<Tags> {
     Ok(decide(&link, mode, answers(ifindex), &features.map_err(Error::from_call)?))
 }
 
-/// Whether the driver answers `bpf_xdp_metadata_rx_vlan_tag()`; `false` if the kernel cannot report
-/// it.
+/// Whether a program can be bound to the device, and the driver answers
+/// `bpf_xdp_metadata_rx_vlan_tag()`; `false` if the kernel cannot report it.
 fn answers(ifindex: Ifindex) -> bool {
     let features = NetdevFamily::open().and_then(|mut netdev| netdev.xdp_features(ifindex));
     features.is_ok_and(|features| features.rx_metadata & RX_METADATA_VLAN_TAG != 0)
+        && !hides_constants()
 }
 
 fn decide(link: &Link, mode: Mode, answers: bool, features: &[Feature]) -> Tags {

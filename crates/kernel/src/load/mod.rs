@@ -12,6 +12,7 @@ mod maps;
 mod memory;
 mod module;
 pub(crate) mod program;
+pub(crate) mod slack;
 mod slots;
 mod symbols;
 mod target;
@@ -58,6 +59,7 @@ pub enum Binding {
     #[default]
     Any,
     /// Runs on the host, for this device only, and may call its metadata functions. Linux 6.3.
+    /// Refused while `net.core.bpf_jit_harden` is 2, with which the kernel crashes later.
     Device(Ifindex),
     /// Runs on the device, and so do the maps.
     Offload(Ifindex),

@@ -11,9 +11,9 @@ use sys::errno::{EAGAIN, ENOSPC};
 use super::fixup::{self, Patched};
 use super::maps::Made;
 use super::symbols::Host;
-use super::{Binding, LoadOptions, LoadedBtf, info};
+use super::{Binding, LoadOptions, LoadedBtf, info, slack};
 use crate::error::{Error, Result};
-use crate::limits::{LOAD_ATTEMPTS, LOG_LIMIT, LOG_START};
+use crate::limits::{BOUND_ATTEMPTS, LOAD_ATTEMPTS, LOG_LIMIT, LOG_START};
 use crate::memlock;
 use crate::name;
 use crate::program::Program;
@@ -46,6 +46,52 @@ impl Loader<'_> {
     }
 
     fn load_code(
+        &self,
+        program: &spec::Program,
+        number: usize,
+        host: &mut Host,
+    ) -> Result<Program> {
+        match self.options.binding {
+            Binding::Device(_) => self.load_bound(program, number, host),
+            Binding::Any | Binding::Offload(_) => self.load_plain(program, number, host),
+        }
+    }
+
+    /// Loads a program that must not be moved in memory.
+    fn load_bound(
+        &self,
+        program: &spec::Program,
+        number: usize,
+        host: &mut Host,
+    ) -> Result<Program> {
+        let unsupported = |why: &str| {
+            let what = format!("program `{}`, bound to a device", program.name);
+            Err(Error::Unsupported { what, why: why.to_owned() })
+        };
+        if slack::hides_constants() {
+            return unsupported(slack::HARDENED);
+        }
+        let length = program.insns.len();
+        let mut room = slack::first(length);
+        for _ in 0..BOUND_ATTEMPTS {
+            let loaded = match self.load_plain(&slack::with_room(program, room), number, host) {
+                Ok(loaded) => loaded,
+                Err(error @ Error::Verifier { .. }) => {
+                    // The log must have the numbers of the object's own instructions.
+                    return Err(self.load_plain(program, number, host).err().unwrap_or(error));
+                }
+                Err(error) => return Err(error),
+            };
+            let translated = loaded.info()?.xlated_len as usize / size_of::<u64>();
+            if translated <= length + room {
+                return Ok(loaded);
+            }
+            room = slack::more(length, translated);
+        }
+        unsupported("the verifier makes it longer each time that it gets more room")
+    }
+
+    fn load_plain(
         &self,
         program: &spec::Program,
         number: usize,
