@@ -7,10 +7,12 @@
 use std::path::Path;
 
 use filter::{Compiled, Environment, File, PROGRAM};
+use functions::capture;
+use functions::capture::abi::{Counts, Record};
 use functions::drop::{self, Config, Maps};
 use kernel::KernelRuntime;
 use spec::compose::{Composed, Counters, Form, Link, VerdictSet, compose};
-use spec::{Input, Outcome, ProgramKind, Runtime, Spec, Verdict};
+use spec::{Expect, Input, Map as _, Outcome, ProgramKind, Runtime, Spec, Verdict};
 use vm::VmRuntime;
 use xway_tests::differential::packets;
 use xway_tests::differential::rng::Rng;
@@ -19,6 +21,8 @@ use xway_tests::xway::prebuilt;
 
 const CHAINS: u64 = 120;
 const PACKETS: usize = 40;
+/// Bytes of a value of the probe's memory: counters, a flag, a record, a packet before and after.
+const KEPT_SIZE: usize = Counts::SIZE + 8 + Record::SIZE + 2 * capture::MAX_BYTES as usize;
 
 /// A program that can be a member.
 struct Part {
@@ -137,11 +141,29 @@ fn filled<R: Runtime>(
     parts: &[Part],
 ) -> Result<R, R::Error> {
     runtime.load(&composed.spec)?;
+    if let Some(map) = probe_map(&runtime, composed, capture::SETTINGS) {
+        let settings = capture::Config::default().settings(u64::MAX);
+        map.update(&[0; 4], &settings.to_bytes(), Expect::Any).unwrap();
+    }
     for ((part, _), maps) in chain.iter().zip(&composed.maps) {
         let name = |own: &str| maps.iter().find(|(known, _)| known == own).unwrap().1.clone();
         parts[*part].fill(&runtime, name);
     }
     Ok(runtime)
+}
+
+/// A map of the probe, if there is one.
+fn probe_map<'r, R: Runtime>(runtime: &'r R, composed: &Composed, own: &str) -> Option<&'r R::Map> {
+    let (_, name) = composed.probe_maps.iter().find(|(known, _)| known == own)?;
+    Some(runtime.map(name).unwrap())
+}
+
+/// Packets that the probe saw before the first member and after the verdict.
+fn probed<R: Runtime>(runtime: &R, composed: &Composed) -> Option<u64> {
+    let map = probe_map(runtime, composed, capture::KEPT)?;
+    let values = map.lookup(&[0; 4]).unwrap().unwrap();
+    let counts = values.chunks(KEPT_SIZE).map(|one| Counts::from_bytes(one.first_chunk().unwrap()));
+    Some(counts.map(|one| one.packets).sum())
 }
 
 #[test]
@@ -150,6 +172,7 @@ fn a_chain_is_its_members_one_after_another() {
     let mut rng = Rng::new(20261127);
     let mut random = Random(20261127);
     let mut on_kernel = 0;
+    let probe = Spec::parse("capture", capture::OBJECT).unwrap();
     for number in 0..CHAINS {
         let chain = random_chain(&mut rng, parts.len());
         let specs: Vec<_> = chain.iter().map(|(part, _)| parts[*part].spec.clone()).collect();
@@ -161,7 +184,9 @@ fn a_chain_is_its_members_one_after_another() {
         let links: Vec<_> = links.collect();
         let counters = Counters::in_order(links.len());
         let form = if rng.one_in(3) { Form::Call } else { Form::Inline };
-        let composed = compose(&links, &counters, form).unwrap();
+        // A probe changes nothing.
+        let probe = rng.one_in(2).then(|| capture::probe(&probe));
+        let composed = compose(&links, &counters, form, probe).unwrap();
         let main = parts[chain[0].0].program;
         let mut whole = filled(VmRuntime::default(), &composed, &chain, &parts).unwrap();
         let mut machines: Vec<_> = chain
@@ -197,6 +222,11 @@ fn a_chain_is_its_members_one_after_another() {
                 let outcome = kernel.run(main, &input).unwrap();
                 assert_eq!(seen(&outcome), seen(&expected), "kernel, {}", label());
             }
+        }
+        let all = probe.map(|_| PACKETS as u64);
+        assert_eq!(probed(&whole, &composed), all, "engine, chain {number}");
+        if let Some(kernel) = &kernel {
+            assert_eq!(probed(kernel, &composed), all, "kernel, chain {number}");
         }
     }
     assert!(on_kernel > CHAINS / 3, "{on_kernel} chains ran on the kernel");

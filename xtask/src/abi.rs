@@ -103,6 +103,7 @@ const REASON: &str = "xway_reason";
 
 /// Programs with types that Rust shares, and the folders of their Rust halves.
 const HALVES: &[(&str, &str)] = &[
+    ("capture", "crates/functions/src/capture"),
     ("drop", "crates/functions/src/drop"),
     ("filter", "crates/filter/src"),
     ("forward", "crates/functions/src/forward"),

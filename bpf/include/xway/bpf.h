@@ -71,6 +71,7 @@ XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_n
 /* The time of the last tick, one to ten milliseconds ago. */
 XWAY_HELPER __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)BPF_FUNC_ktime_get_coarse_ns;
 XWAY_HELPER __u64 (*const bpf_jiffies64)(void) = (void *)BPF_FUNC_jiffies64;
+XWAY_HELPER __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 XWAY_HELPER __u32 (*const bpf_get_prandom_u32)(void) = (void *)BPF_FUNC_get_prandom_u32;
 /* At most 512 bytes before Linux 6.13. */
 XWAY_HELPER __s64 (*const bpf_csum_diff)(const void *from, __u32 from_size, const void *to,

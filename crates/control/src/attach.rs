@@ -157,7 +157,8 @@ fn load(
     }
     let link = compose::Link { spec: &with_record, program, go_on: VerdictSet::EMPTY };
     let counters = compose::Counters { slots: VERDICT_SLOTS, ..compose::Counters::in_order(1) };
-    let composed = compose::compose(&[link], &counters, compose::Form::Inline).map_err(Error::from);
+    let composed =
+        compose::compose(&[link], &counters, compose::Form::Inline, None).map_err(Error::from);
     match composed.and_then(|composed| load(&composed.spec)) {
         Ok(object) => Ok(Counted { object, counted: true }),
         Err(refused) if is_about_program(&refused) => {

@@ -58,6 +58,7 @@
 
 pub mod apply;
 pub mod attach;
+pub mod capture;
 pub mod chain;
 pub mod check;
 mod composition;

@@ -99,7 +99,7 @@ fn composed(
     let mut counters = Counters::in_order(count);
     counters.of_link.iter_mut().for_each(|one| one.counts = counting != Counting::None);
     counters.timed = counting == Counting::Timed;
-    load(&compose(&links, &counters, form)?.spec, MEMBERS[0], frame)
+    load(&compose(&links, &counters, form, None)?.spec, MEMBERS[0], frame)
 }
 
 fn arm(name: &str, case: Case) -> Arm<'static> {

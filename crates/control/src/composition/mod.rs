@@ -16,11 +16,14 @@ pub mod link;
 pub mod report;
 mod tail_calls;
 
+use functions::capture;
 use kernel::{Attach, Map, Mode, Object, Replace};
+use spec::asm::{self, Assembler};
 use spec::compose::{
-    Composed, Counters, Form, LinkCounter, MAX_LINKS, VERDICTS_MAP, compose, counts_itself,
-    value_size,
+    self, Composed, Counters, Form, Link, LinkCounter, MAX_LINKS, MapNames, VERDICTS_MAP, compose,
+    counts_itself, value_size,
 };
+use spec::{ProgramKind, Spec, Verdict};
 
 use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
@@ -30,7 +33,7 @@ use crate::member::{self, ChainForm, Member};
 use crate::notice::Notice;
 use crate::object::{Opened, called};
 use crate::record::Record;
-use crate::state::{Generation, Pins, Transaction, pin_name};
+use crate::state::{Generation, Pins, Transaction, Trial, pin_name};
 use crate::target::{Placement, Target};
 use crate::text_map::{create, create_text_map};
 use link::{ChainLink, Code};
@@ -46,6 +49,8 @@ pub struct Chain<'t> {
     links: Vec<ChainLink>,
     /// The form of the members that run, and their names, unless they are inlined.
     earlier: (ChainForm, Vec<String>),
+    /// The object of a capture around the members.
+    probe: Option<Box<Spec>>,
 }
 
 /// A composed program that is loaded and not attached yet.
@@ -64,7 +69,9 @@ struct Loaded {
     /// The members' own objects, if they are chained by tail calls.
     members: Vec<Object>,
     /// For each member: names of its maps in its own object and in `object`.
-    maps: Vec<Vec<(String, String)>>,
+    maps: Vec<MapNames>,
+    /// Names of the maps of the probe.
+    probe_maps: MapNames,
 }
 
 impl<'t> Chain<'t> {
@@ -82,6 +89,7 @@ impl<'t> Chain<'t> {
             runs: running.is_some(),
             links: Vec::new(),
             earlier: Default::default(),
+            probe: None,
         };
         let Some((mode, id)) = running else { return Ok(chain) };
         let generations = target.slot.generations_of(id)?;
@@ -95,6 +103,10 @@ impl<'t> Chain<'t> {
             false => members.into_iter().map(|(member, one)| (Some(member), one)).collect(),
         };
         for (member, generation) in links {
+            if generation.name() == CAPTURE {
+                // It stands for no program, and ends with the capture.
+                continue;
+            }
             let code = code(&generation)?;
             chain.links.push(ChainLink::running(member, &generation, code));
         }
@@ -121,6 +133,29 @@ impl<'t> Chain<'t> {
             return Err(ChainError::Mode { running, asked }.into());
         }
         self.mode = mode;
+        Ok(())
+    }
+
+    /// Names of the members, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.links.iter().map(|link| link.member.name.clone()).collect()
+    }
+
+    /// Puts a probe around the members for the duration of a trial. Without members, a program that
+    /// passes all packets is the only one.
+    ///
+    /// # Errors
+    /// The program cannot be made.
+    pub fn set_probe(&mut self, probe: Spec) -> Result<()> {
+        self.probe = Some(Box::new(probe));
+        if self.links.is_empty() {
+            let mut object = asm::Object::new(CAPTURE, "Dual MIT/GPL");
+            let mut code = Assembler::new(CAPTURE, ProgramKind::XDP_FRAGS);
+            code.verdict(Verdict::Pass);
+            object.program(code);
+            let spec = object.finish().map_err(compose::Error::from)?;
+            self.links.push(ChainLink::new(Member::new(CAPTURE, CAPTURE), spec));
+        }
         Ok(())
     }
 
@@ -245,11 +280,17 @@ impl<'t> Chain<'t> {
             ChainForm::TailCalls => return tail_calls::load(self),
         };
         let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
-        let Composed { spec, maps } = compose(&parts, &self.counters(), form)?;
+        let Composed { spec, maps, probe_maps } = self.compose(&parts, form)?;
         let programs = [&[self.main().to_owned()][..], &called(&spec, self.main())].concat();
         let reuse = self.reuse(&maps)?;
         let object = self.target.load_sharing(&spec, programs, self.mode, reuse)?;
-        Ok(Loaded { object, members: Vec::new(), maps })
+        Ok(Loaded { object, members: Vec::new(), maps, probe_maps })
+    }
+
+    /// Composes links, one for each member, with the probe.
+    fn compose(&self, links: &[Link<'_>], form: Form) -> Result<Composed> {
+        let probe = self.probe.as_deref().map(capture::probe);
+        Ok(compose(links, &self.counters(), form, probe)?)
     }
 
     /// What main counts.
@@ -302,7 +343,7 @@ impl<'t> Chain<'t> {
     }
 
     /// Maps that exist, by their names in the composed object.
-    fn reuse(&self, names: &[Vec<(String, String)>]) -> Result<Vec<(String, Map)>> {
+    fn reuse(&self, names: &[MapNames]) -> Result<Vec<(String, Map)>> {
         let mut all: Vec<(String, Map)> = Vec::new();
         for (link, maps) in self.links.iter().zip(names) {
             for (own, name) in maps {
@@ -330,7 +371,7 @@ impl<'t> Chain<'t> {
     }
 
     /// For each member: maps that are pinned beside those of its object.
-    fn beside(&self, names: &[Vec<(String, String)>]) -> Result<Vec<Vec<(String, Map)>>> {
+    fn beside(&self, names: &[MapNames]) -> Result<Vec<Vec<(String, Map)>>> {
         let mut all = Vec::new();
         for (link, maps) in self.links.iter().zip(names) {
             let mut beside =
@@ -375,16 +416,35 @@ impl LoadedChain<'_> {
     /// The kernel refuses it; then nothing has changed.
     pub fn install(mut self) -> Result<Transaction> {
         self.keep_earlier_counts()?;
-        let Self { chain, loaded, main } = &self;
-        let beside = chain.beside(&loaded.maps)?;
-        let target = chain.target;
-        let attach = Attach {
-            ifindex: target.ifindex,
-            program: loaded.object.program(main)?,
-            mode: chain.mode,
+        let target = self.chain.target;
+        let beside = self.chain.beside(&self.loaded.maps)?;
+        target.slot.change_chain(self.pins(&beside), &self.attachment()?, target.scope)
+    }
+
+    /// Attaches the program for the duration of a trial, above what runs.
+    ///
+    /// # Errors
+    /// The kernel refuses it; then nothing has changed.
+    pub fn try_out(&self) -> Result<Trial> {
+        let target = self.chain.target;
+        let beside = self.chain.beside(&self.loaded.maps)?;
+        let before = target.running_mode()?.map(|(_, id)| target.slot.open(id)).transpose()?;
+        target.slot.try_out_chain(self.pins(&beside), &self.attachment()?, before.as_ref())
+    }
+
+    /// A map of the probe, by its name in the probe's object.
+    pub fn probe_map(&self, own: &str) -> kernel::Result<&Map> {
+        let name = self.loaded.probe_maps.iter().find(|(known, _)| known == own);
+        self.loaded.object.map(name.map_or(own, |(_, name)| name))
+    }
+
+    fn attachment(&self) -> Result<Attach<'_>> {
+        Ok(Attach {
+            ifindex: self.chain.target.ifindex,
+            program: self.loaded.object.program(&self.main)?,
+            mode: self.chain.mode,
             replace: Replace::Yes,
-        };
-        target.slot.change_chain(self.pins(&beside), &attach, target.scope)
+        })
     }
 
     /// Stores with added members what their slots have: a removed member may have used them. The
@@ -462,5 +522,8 @@ fn is_name(name: &str) -> bool {
 
 /// Maps that a chain makes anew for a member.
 const OF_CHAIN: [&str; 3] = [MEMBER, VERDICTS_MAP, CALL_MAP];
+/// Name of a member that stands for no program, while packets of an interface without programs are
+/// captured.
+const CAPTURE: &str = "capture";
 /// Characters of a member's name.
 const NAME_LIMIT: usize = 64;

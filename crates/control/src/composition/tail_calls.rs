@@ -6,7 +6,7 @@
 
 use kernel::Object;
 use spec::asm::{self, Assembler, Helper, Reg};
-use spec::compose::{self, Composed, Form, Link, compose};
+use spec::compose::{self, Composed, Form, Link};
 use spec::{MapDef, MapKind, Program, ProgramKind, Spec};
 
 use super::link::ChainLink;
@@ -58,7 +58,7 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
     let stubs: Vec<Spec> = stubs.collect::<Result<_>>()?;
     let links = chain.links.iter().zip(&stubs);
     let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
-    let Composed { spec, mut maps } = compose(&links, &chain.counters(), Form::Inline)?;
+    let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
     let verdicts = chain.verdicts()?.map(|map| (compose::VERDICTS_MAP.to_owned(), map));
     let programs = vec![chain.main().to_owned()];
     let reuse = verdicts.into_iter().collect();
@@ -70,7 +70,7 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
         fill.with_context(|| format!("`{}` cannot be called from a chain", link.member.name))?;
         names.extend(link.spec.maps.iter().map(|map| (map.name.clone(), map.name.clone())));
     }
-    Ok(Loaded { object, members, maps })
+    Ok(Loaded { object, members, maps, probe_maps })
 }
 
 /// All programs of an array agree on their kind.

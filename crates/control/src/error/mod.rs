@@ -120,6 +120,18 @@ pub enum Error {
         "no rule on {interface} samples: `xway filter add {interface} 'sample 1/100 udp'` adds one"
     )]
     NoSampleRule { interface: String },
+    /// A tcpdump expression that cannot be compiled.
+    #[error("`{text}` is not an expression of tcpdump: {reason}")]
+    Expression { text: String, reason: String },
+    /// A file of packets cannot be written.
+    #[error("cannot write {}", path.display())]
+    Capture { path: PathBuf, source: Box<pcap::Error> },
+    /// The reader of a pipe, to which packets are written, closed it.
+    #[error("the reader of {} closed it", path.display())]
+    ReaderGone { path: PathBuf },
+    /// Standard output cannot be several files.
+    #[error("standard output cannot be rotated: write to a file")]
+    RotatedStream,
     /// Several interfaces run a filter, of which one must be chosen.
     #[error("{} run filters: select one with --dev", interfaces.join(", "))]
     SeveralFilters { interfaces: Vec<String> },

@@ -64,11 +64,18 @@ impl Slot {
         attach: &Attach<'_>,
         scope: Scope,
     ) -> Result<Transaction> {
+        let pins = self.numbered_pins(members)?;
+        Transaction::make(self, &pins, attach, (Companions::default(), scope))
+    }
+
+    /// A new generation for each member.
+    pub(super) fn numbered_pins<'p>(
+        &self,
+        members: Vec<Pins<'p>>,
+    ) -> Result<Vec<(Generation, Pins<'p>)>> {
         let first = self.next("")?.number();
         let numbered = members.into_iter().zip(first..);
-        let numbered = numbered.map(|(pins, number)| (self.numbered(&pins.name, number), pins));
-        let pins: Vec<_> = numbered.collect();
-        Transaction::make(self, &pins, attach, (Companions::default(), scope))
+        Ok(numbered.map(|(pins, number)| (self.numbered(&pins.name, number), pins)).collect())
     }
 }
 

@@ -47,11 +47,21 @@ impl Slot {
         attach: &Attach<'_>,
         before: Option<&Program>,
     ) -> Result<Trial> {
-        let next = self.next(name)?;
-        let file = self.trial(next.number());
+        self.try_out_chain(vec![Pins::of(name, object)], attach, before)
+    }
+
+    /// Attaches a program that consists of several, as [`try_out`](Self::try_out) does, with a
+    /// generation for each of them. The first one's lock stands for all.
+    pub fn try_out_chain(
+        &self,
+        members: Vec<Pins<'_>>,
+        attach: &Attach<'_>,
+        before: Option<&Program>,
+    ) -> Result<Trial> {
+        let pins = self.numbered_pins(members)?;
+        let file = self.trial(pins[0].0.number());
         let lock = self.lock(&file)?;
         let companions = Companions { before, confirmed: None };
-        let pins = [(next, Pins::of(name, object))];
         let change = Transaction::make(self, &pins, attach, (companions, Scope::One))?;
         Ok(Trial {
             slot: self.clone(),
@@ -114,8 +124,11 @@ impl Slot {
     /// What to run after this program, if it belongs to a trial whose process was killed or to a
     /// change that was not confirmed in time; `None` if the program continues.
     pub(super) fn successor(&self, program: u32) -> Result<Option<Successor>> {
-        let abandoned = self.generation_of(program)?.filter(|one| !self.is_tried(one));
-        let Some(generation) = abandoned else { return Ok(None) };
+        let generations = self.generations_of(program)?;
+        if generations.iter().any(|one| self.is_tried(one)) {
+            return Ok(None);
+        }
+        let Some(generation) = generations.first() else { return Ok(None) };
         if generation.confirmed()?.is_some_and(|one| one.id() == program) {
             return Ok(None);
         }
@@ -126,6 +139,11 @@ impl Slot {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether a program runs for the duration of a trial.
+    pub fn is_trial(&self, program: u32) -> Result<bool> {
+        Ok(self.generations_of(program)?.iter().any(|one| self.is_tried(one)))
     }
 
     pub(super) fn is_tried(&self, generation: &Generation) -> bool {

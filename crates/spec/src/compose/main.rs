@@ -6,6 +6,7 @@
 //! ```text
 //!  r10 -8   this CPU's value of the verdict map; before that the key
 //!  r10 -16  context, where it is needed again
+//!  r10 -24  the final verdict, for a probe
 //! ```
 //!
 //! Loads from that value are unknown numbers to the verifier. So it does not follow a timed packet
@@ -24,6 +25,7 @@ use crate::runtime::Verdict;
 const KEY: MemRef = R10.at(-4);
 const COUNTERS: MemRef = R10.at(-8);
 const CONTEXT: MemRef = R10.at(-16);
+const VERDICT: MemRef = R10.at(-24);
 
 /// Packets between timed ones: at least this number, and up to [`JITTER`] more, so that they do not
 /// fall in step with the traffic.
@@ -39,7 +41,7 @@ const COUNT_SHIFT: i32 = 4;
 pub struct Code {
     /// The main function with all code that it needs.
     pub program: Program,
-    /// One for each link.
+    /// One for each program.
     pub places: Vec<Place>,
     /// Notes for the source lines of the generated code.
     pub notes: Vec<Note>,
@@ -99,6 +101,8 @@ impl Counting<'_> {
     }
 }
 
+/// Writes main for these links. `programs` are theirs, followed by the two of a probe, if there is
+/// one.
 pub fn generate(
     links: &[Link<'_>],
     programs: &[&Program],
@@ -107,16 +111,23 @@ pub fn generate(
     form: Form,
 ) -> Result<Code, Error> {
     let frags = kind.flags & XDP_HAS_FRAGS != 0;
-    let keeps_context = links.len() > 1;
+    let has_probe = programs.len() > links.len();
+    let keeps_context = has_probe || links.len() > 1;
     let mut writer = Writer {
         asm: Assembler::new(MAIN, kind),
         frags,
         keeps_context,
+        has_probe,
+        leaving: None,
         counting,
         form,
         notes: Vec::new(),
     };
-    let reserve = if keeps_context { 16 } else { 8 };
+    let reserve = match (has_probe, keeps_context) {
+        (true, _) => 24,
+        (false, true) => 16,
+        (false, false) => 8,
+    };
     let parts: Vec<Part> = match form {
         Form::Inline => programs.iter().map(|program| writer.part(program, reserve)).collect(),
         Form::Call => programs.iter().map(|_| Part::Call(writer.asm.label())).collect(),
@@ -162,6 +173,9 @@ struct Writer<'a> {
     asm: Assembler,
     frags: bool,
     keeps_context: bool,
+    has_probe: bool,
+    /// Where the packet goes after a final verdict, if there is a probe.
+    leaving: Option<Label>,
     counting: Counting<'a>,
     form: Form,
     notes: Vec<Note>,
@@ -175,7 +189,8 @@ impl Writer<'_> {
     /// Returns where inlined programs start; 0 for the others.
     fn main(&mut self, links: &[Link<'_>], programs: &[&Program], parts: &[Part]) -> Vec<usize> {
         let mut starts = Vec::new();
-        self.prepare(links[0].program);
+        let (parts, probe) = parts.split_at(links.len());
+        let before = self.prepare(links[0].program, probe.first());
         // The packet still has the stored length.
         let mut is_measured = false;
         for (number, (link, part)) in links.iter().zip(parts).enumerate() {
@@ -202,23 +217,51 @@ impl Writer<'_> {
                 self.asm.load64(R1, COUNTERS);
             }
             let timing = self.counting.is_timed().then(|| self.is_timed_packet());
-            let next = self.finish(counter, go_on);
+            let next = self.finish(number, counter, go_on);
             if let Some(timing) = timing {
                 self.time(counter.slot, timing);
             }
             self.asm.bind(next);
         }
+        starts.extend(before);
+        starts.extend(probe.last().map(|after| self.leave_through(after)));
         starts
     }
 
-    /// Stores what main needs after the first program; R1 = the context.
-    fn prepare(&mut self, first: &str) {
+    /// Runs the second program of a probe, and returns from main with the verdict in R0. R3 = the
+    /// number of the program that gave it.
+    fn leave_through(&mut self, after: &Part) -> usize {
+        self.note("probe after the final verdict".to_owned());
+        if let Some(leaving) = self.leaving.take() {
+            self.asm.bind(leaving);
+        }
+        self.asm.store64(VERDICT, R0).mov32(R2, R0).load64(R1, CONTEXT);
+        let start = self.run(after);
+        self.asm.load64(R0, VERDICT).exit();
+        start
+    }
+
+    /// Stores what main needs after the first program, and runs the first one of a probe, whose
+    /// start it returns; R1 = the context.
+    fn prepare(&mut self, first: &str, before: Option<&Part>) -> Option<usize> {
         if self.keeps_context || self.counting.map.is_some() {
             self.note(format!("context and counters for {first}"));
         }
         if self.keeps_context {
             self.asm.store64(CONTEXT, R1);
         }
+        let start = before.map(|before| {
+            let start = self.run(before);
+            self.note(format!("counters for {first}"));
+            self.asm.load64(R1, CONTEXT);
+            start
+        });
+        self.find_counters();
+        start
+    }
+
+    /// R1 = the context, before and after.
+    fn find_counters(&mut self) {
         let Some(map) = self.counting.map else { return };
         let a = &mut self.asm;
         let found = a.label();
@@ -309,8 +352,8 @@ impl Writer<'_> {
     }
 
     /// Counts the verdict in R0, if wanted, at the counters in R1. Jumps to the returned label on
-    /// the verdicts in `go_on`, and returns from main after any other.
-    fn finish(&mut self, counter: LinkCounter, go_on: VerdictSet) -> Label {
+    /// the verdicts in `go_on`, and leaves main after any other.
+    fn finish(&mut self, number: usize, counter: LinkCounter, go_on: VerdictSet) -> Label {
         let next = self.asm.label();
         let mut verdicts = go_on.iter();
         if let (Some(only), None) = (verdicts.next(), verdicts.next()) {
@@ -333,8 +376,24 @@ impl Writer<'_> {
                 }
             }
         }
-        self.asm.exit();
+        self.leave(number);
         next
+    }
+
+    /// Leaves main with the verdict in R0 of the program with this number. The way to the probe is
+    /// one jump for each program, because a jump over several may be too long.
+    fn leave(&mut self, number: usize) {
+        if !self.has_probe {
+            self.asm.exit();
+            return;
+        }
+        self.asm.mov(R3, number as i32);
+        if let Some(earlier) = self.leaving.take() {
+            self.asm.bind(earlier);
+        }
+        let onward = self.asm.label();
+        self.asm.jump(onward);
+        self.leaving = Some(onward);
     }
 
     /// Adds the packet to the counter of the verdict in R0, which may be any number.

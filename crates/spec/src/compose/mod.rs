@@ -99,14 +99,41 @@ impl Counters {
     }
 }
 
+/// Two programs of an object that see each packet of a chain: as it comes, and after the verdict
+/// that is final. They must not change packets; what they return has no effect.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    /// The object that contains the programs.
+    pub spec: &'a Spec,
+    /// Receives the context in R1.
+    pub before: &'a str,
+    /// Receives the context, the verdict, and the number of the link that gave it, in R1 to R3.
+    pub after: &'a str,
+}
+
+impl<'a> Probe<'a> {
+    /// Its programs in the form of links, which are never final.
+    fn links(&self) -> [Link<'a>; 2] {
+        [self.before, self.after].map(|program| {
+            let go_on = VerdictSet::default();
+            Link { spec: self.spec, program, go_on }
+        })
+    }
+}
+
 /// Several programs as one.
 #[derive(Clone, Debug)]
 pub struct Composed {
     /// The object with the composed program.
     pub spec: Spec,
     /// For each program in order: names of its maps in its own object and in the composed one.
-    pub maps: Vec<Vec<(String, String)>>,
+    pub maps: Vec<MapNames>,
+    /// Names of the maps of the probe; empty without one.
+    pub probe_maps: MapNames,
 }
+
+/// Names of maps in their own object and in a composed one.
+pub type MapNames = Vec<(String, String)>;
 
 /// A set of verdicts. The default is `Pass` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,19 +185,39 @@ pub fn counted(spec: &Spec, program: &str) -> Result<Spec, Error> {
 /// # Errors
 /// See [`Error`]; nothing is half-done.
 pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
-    Ok(compose(links, &Counters::in_order(links.len()), Form::Inline)?.spec)
+    Ok(compose(links, &Counters::in_order(links.len()), Form::Inline, None)?.spec)
 }
 
-/// As [`chain`] or, in the other form, [`chain_of_calls`], with these counters and the names that
-/// maps have in the result.
+/// As [`chain`] or, in the other form, [`chain_of_calls`], with these counters and perhaps a probe,
+/// and with the names that maps have in the result.
 ///
 /// # Errors
 /// As [`chain`].
 ///
 /// # Panics
 /// `counters` is for another number of programs.
-pub fn compose(links: &[Link<'_>], counters: &Counters, form: Form) -> Result<Composed, Error> {
-    composed(links, counters, form)
+pub fn compose(
+    links: &[Link<'_>],
+    counters: &Counters,
+    form: Form,
+    probe: Option<Probe<'_>>,
+) -> Result<Composed, Error> {
+    let mut programs = check(links)?;
+    assert_eq!(links.len(), counters.of_link.len(), "one counter for each program");
+    let kind = common_kind(&programs)?;
+    let all = [links, probe.map(|probe| probe.links()).as_slice().as_flattened()].concat();
+    for link in &all[links.len()..] {
+        programs.push(check_one(link)?);
+    }
+    let mut merge = merge::Merge::new(&all)?;
+    let mut maps = merge.names();
+    let probe_maps = maps.drain(links.len()..).next().unwrap_or_default();
+    let map = counters.is_needed().then(|| merge.counters(counters.slots));
+    let mut code = main::generate(links, &programs, kind, main::Counting { map, counters }, form)?;
+    code.program.name = programs[0].name.clone();
+    code.program.section = programs[0].section.clone();
+    code.program.autoload = programs[0].autoload;
+    Ok(Composed { spec: merge.finish(code, &programs)?, maps, probe_maps })
 }
 
 /// Composes programs so that each is called as a function that the kernel verifies separately,
@@ -180,21 +227,7 @@ pub fn compose(links: &[Link<'_>], counters: &Counters, form: Form) -> Result<Co
 /// # Errors
 /// As [`chain`].
 pub fn chain_of_calls(links: &[Link<'_>]) -> Result<Spec, Error> {
-    Ok(composed(links, &Counters::in_order(links.len()), Form::Call)?.spec)
-}
-
-fn composed(links: &[Link<'_>], counters: &Counters, form: main::Form) -> Result<Composed, Error> {
-    let programs = check(links)?;
-    assert_eq!(links.len(), counters.of_link.len(), "one counter for each program");
-    let kind = common_kind(&programs)?;
-    let mut merge = merge::Merge::new(links)?;
-    let maps = merge.names();
-    let map = counters.is_needed().then(|| merge.counters(counters.slots));
-    let mut code = main::generate(links, &programs, kind, main::Counting { map, counters }, form)?;
-    code.program.name = programs[0].name.clone();
-    code.program.section = programs[0].section.clone();
-    code.program.autoload = programs[0].autoload;
-    Ok(Composed { spec: merge.finish(code, &programs)?, maps })
+    Ok(compose(links, &Counters::in_order(links.len()), Form::Call, None)?.spec)
 }
 
 /// Whether a program keeps statistics of its own, so that counting again would be a waste.

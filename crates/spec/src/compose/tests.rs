@@ -361,7 +361,7 @@ fn timed_programs_are_uncounted_or_counted() {
     let text = |counts| {
         let of_link = [0, 1].map(|slot| LinkCounter { slot, counts }).to_vec();
         let counters = Counters { of_link, slots: 2, timed: true };
-        listing(&compose(&links, &counters, Form::Inline).unwrap().spec, "a")
+        listing(&compose(&links, &counters, Form::Inline, None).unwrap().spec, "a")
     };
     for (counts, lengths) in [(true, 1), (false, 0)] {
         let text = text(counts);
@@ -543,7 +543,7 @@ fn a_single_program_without_a_counter_keeps_its_lines() {
     let link = Link { spec: &spec, program: "one", go_on: default() };
     let of_link = vec![LinkCounter { slot: 0, counts: false }];
     let counters = Counters { of_link, slots: 1, timed: false };
-    let composed = compose(&[link], &counters, Form::Inline).unwrap();
+    let composed = compose(&[link], &counters, Form::Inline, None).unwrap();
     let program = composed.spec.program("one").unwrap();
     let slots: Vec<_> = program.lines.iter().map(|line| line.slot).collect();
     assert!(slots.is_sorted_by(|a, b| a < b), "{slots:?}");

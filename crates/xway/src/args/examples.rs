@@ -30,6 +30,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "capture",
+        &[
+            ("Show the packets that programs drop", "capture eth1 --dropped"),
+            (
+                "Write 1,000 DNS packets to a file",
+                "capture eth1 -w dns.pcapng --count 1000 udp port 53",
+            ),
+            (
+                "Keep the newest ten files of 100 MiB",
+                "capture eth1 -w ring.pcapng --rotate-size 100MiB --files 10",
+            ),
+        ],
+    ),
+    (
         "chain",
         &[
             ("Run a program before the one that is attached", "chain eth1 add log.o --priority 50"),

@@ -3,6 +3,7 @@
 mod apply;
 mod attach;
 mod bench;
+mod capture;
 mod chain;
 mod daemon;
 mod detect;
@@ -28,6 +29,7 @@ pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, 
 pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
+pub use capture::{CaptureArgs, PointArg};
 pub use chain::{ChainAction, ChainAddArgs, ChainArgs};
 pub use daemon::DaemonArgs;
 pub use detect::FilterDetectArgs;
@@ -101,6 +103,8 @@ const GLOBAL: &str = "Global options";
 pub enum Command {
     /// Attach an XDP program to an interface
     Attach(AttachArgs),
+    /// Capture packets of an interface with what its programs do to them
+    Capture(CaptureArgs),
     /// Run several programs on an interface, one after the other
     #[command(subcommand_required = true)]
     Chain(ChainArgs),

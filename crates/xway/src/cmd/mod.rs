@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod attach;
 pub mod bench;
+pub mod capture;
 pub mod chain;
 pub mod check;
 mod confine;

@@ -7,6 +7,7 @@ pub mod apply;
 pub mod attach;
 pub mod bench;
 pub mod browser;
+pub mod capture;
 pub mod chain;
 pub mod check;
 pub mod confirm;

@@ -5,7 +5,8 @@
 //!
 //! Bytes beyond the first 64 KiB, or beyond the first buffer of a frame, cannot be loaded.
 
-use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R10};
+use spec::ProgramKind;
+use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R6, R10};
 use spec::asm::{Alu, Assembler, Cond, Label, MemRef, Operand, Reg, Size};
 
 use super::flow::{FURTHEST, Known, Need, known, needs};
@@ -49,6 +50,28 @@ impl Program {
         }
     }
 }
+
+impl Program {
+    /// The program as a function with the context in R1 and the length of the packet in R2, whose
+    /// result is 1 if the packet matches and 0 if not.
+    pub fn function(&self, name: &str) -> Assembler {
+        let mut asm = Assembler::new(name, ProgramKind::XDP);
+        let [matched, unmatched] = [asm.label(), asm.label()];
+        let length = Field::Length.place();
+        // The place of a struct that has its length on the stack, and nothing else.
+        asm.store64(CONTEXT, R1).store32(R10.at(LENGTH), R2);
+        asm.mov(R6, R10).add(R6, i32::from(LENGTH - length.offset));
+        let memory = LENGTH - Self::MEMORY;
+        let site = Site { packet: R6, context: CONTEXT, memory, matched, unmatched };
+        self.append(&mut asm, site);
+        asm.bind(matched).mov32(R0, 1).exit();
+        asm.bind(unmatched).mov32(R0, 0).exit();
+        asm
+    }
+}
+
+const CONTEXT: MemRef = R10.at(-8);
+const LENGTH: i16 = -16;
 
 struct Translation<'a> {
     asm: &'a mut Assembler,

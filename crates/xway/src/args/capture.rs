@@ -1,0 +1,93 @@
+//! `xway capture`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use control::chain::verdicts;
+use functions::capture::MAX_BYTES;
+use spec::compose::VerdictSet;
+
+use super::attach::ModeArg;
+use super::value::{ValueError, duration, memory};
+
+/// `xway capture`.
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// Expression of tcpdump, such as 'udp port 53' (default: all packets)
+    #[arg(value_name = "EXPR", trailing_var_arg = true)]
+    pub expression: Vec<String>,
+
+    /// Write packets to a capture file (pcapng) instead of printing them; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+
+    /// Capture dropped packets only: the verdicts drop and aborted
+    #[arg(long, conflicts_with = "verdict")]
+    pub dropped: bool,
+
+    /// Capture packets with these verdicts only, such as drop,tx
+    #[arg(long, value_name = "VERDICTS", value_parser = verdict_set)]
+    pub verdict: Option<VerdictSet>,
+
+    /// Where packets are captured: as they come, as the programs leave them, or both
+    #[arg(long, value_enum, value_name = "POINT", default_value_t)]
+    pub at: PointArg,
+
+    /// Bytes of each packet
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_BYTES,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_BYTES)))]
+    pub snaplen: u32,
+
+    /// End after this number of packets
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// End after this time
+    #[arg(long, value_parser = duration)]
+    pub time: Option<Duration>,
+
+    /// Begin another file when one has this size, such as 100MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory, requires = "write")]
+    pub rotate_size: Option<u64>,
+
+    /// Begin another file after this time
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "write")]
+    pub rotate_time: Option<Duration>,
+
+    /// Keep the newest files only, this number of them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+        requires = "write")]
+    pub files: Option<u32>,
+
+    /// Memory of the ring of each processor
+    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = memory)]
+    pub ring: u64,
+
+    /// Mode on an interface without a program
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+}
+
+/// Where packets are captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PointArg {
+    /// As they come; what the programs change is noted
+    #[default]
+    Before,
+    /// As the programs leave them
+    After,
+    /// As they come and, if they are changed, also as the programs leave them
+    Both,
+}
+
+fn verdict_set(text: &str) -> Result<VerdictSet, ValueError> {
+    let set = verdicts(text).map_err(ValueError::library)?;
+    match set == VerdictSet::EMPTY {
+        true => Err(ValueError::Expected("verdicts such as drop,tx")),
+        false => Ok(set),
+    }
+}

@@ -1,0 +1,201 @@
+//! `capture`: packets of an interface, before and after its programs.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use control::capture::{
+    Batch, Capture, CaptureOptions, CaptureReport, CaptureWriter, Ended, PacketLine, Rotation,
+    comment,
+};
+use functions::capture::{CapturedPacket, Config, Point};
+use pcap::Packet;
+use spec::Verdict;
+use spec::compose::VerdictSet;
+use sys::signal::Stop;
+
+use super::{Context, Exit};
+use crate::args::{CaptureArgs, PointArg};
+use crate::view::capture::CaptureSummary as _;
+
+pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
+    let mut output = Output::new(args, context)?;
+    let begin = Instant::now();
+    let ended = loop {
+        let left = args.time.map_or(POLL_INTERVAL, |time| time.saturating_sub(begin.elapsed()));
+        let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
+        let is_over = left.is_zero() || interrupted;
+        let batch = if is_over { capture.stop()? } else { capture.read()? };
+        match output.put(&batch, &capture) {
+            Ok(None) if interrupted => break Ended::Interrupted,
+            Ok(None) if is_over => break Ended::Time,
+            Ok(None) => {}
+            Ok(Some(ended)) => break ended,
+            Err(error) => {
+                output.abandon();
+                return Err(error);
+            }
+        }
+    };
+    let counts = capture.counts()?;
+    drop(capture);
+    let written = output.finish(ended)?;
+    let report = CaptureReport {
+        interface: args.iface.clone(),
+        packets: counts.packets,
+        written,
+        lost: counts.lost,
+        seconds: begin.elapsed().as_secs_f64(),
+        ended,
+    };
+    match args.write.as_deref().is_some_and(sys::stdio::is_stdio) {
+        // Standard output has the packets.
+        true => crate::view::say(&format!("xway: {}", report.line())),
+        false => drop(context.show_next(&report)?),
+    }
+    Ok(if written > 0 { Exit::Done } else { Exit::No })
+}
+
+fn options(args: &CaptureArgs) -> CaptureOptions {
+    let dropped = || VerdictSet::from_iter([Verdict::Drop, Verdict::Aborted]);
+    let verdicts = args.verdict.or_else(|| args.dropped.then(dropped));
+    let point = match args.at {
+        PointArg::Before | PointArg::Both => Point::Both,
+        PointArg::After => Point::After,
+    };
+    let config = Config {
+        verdicts: verdicts.unwrap_or(Config::default().verdicts),
+        invalid: args.verdict.is_none(),
+        point,
+        snap_len: args.snaplen,
+    };
+    let expression = args.expression.join(" ");
+    CaptureOptions {
+        expression: (!expression.trim().is_empty()).then_some(expression),
+        config,
+        ring_bytes: args.ring,
+        mode: args.mode.map(Into::into),
+    }
+}
+
+/// Where packets go: a file, or lines.
+struct Output<'a> {
+    args: &'a CaptureArgs,
+    context: &'a Context,
+    writer: Option<CaptureWriter>,
+    begin_ns: u64,
+    written: u64,
+    /// Lost packets that were noted with a packet.
+    noted: u64,
+}
+
+impl<'a> Output<'a> {
+    fn new(args: &'a CaptureArgs, context: &'a Context) -> Result<Self> {
+        let rotation = Rotation {
+            size: args.rotate_size,
+            time: args.rotate_time,
+            files: args.files.map(|files| files as usize),
+        };
+        let create = |path| CaptureWriter::create(path, &args.iface, "xway capture", rotation);
+        let writer = args.write.as_deref().map(create).transpose()?;
+        let begin_ns = sys::thread::monotonic_ns();
+        Ok(Self { args, context, writer, begin_ns, written: 0, noted: 0 })
+    }
+
+    /// Writes packets. Returns why the capture ends, if it does.
+    fn put(&mut self, batch: &Batch, capture: &Capture) -> Result<Option<Ended>> {
+        if batch.packets.is_empty() {
+            return Ok(None);
+        }
+        let lost = capture.counts()?.lost;
+        for packet in &batch.packets {
+            let program = batch.decider(packet);
+            self.written += 1;
+            let goes_on = match &mut self.writer {
+                Some(_) => self.record(packet, program, lost),
+                None => self.line(packet, program),
+            };
+            match goes_on {
+                Ok(true) => {}
+                Ok(false) => return Ok(Some(Ended::ReaderGone)),
+                Err(error) if is_reader_gone(&error) => return Ok(Some(Ended::ReaderGone)),
+                Err(error) => return Err(error),
+            }
+            if self.args.count == Some(self.written) {
+                return Ok(Some(Ended::Count));
+            }
+        }
+        match self.writer.as_mut().map_or(Ok(()), CaptureWriter::flush) {
+            Err(control::Error::ReaderGone { .. }) => Ok(Some(Ended::ReaderGone)),
+            other => Ok(other.map(|()| None)?),
+        }
+    }
+
+    fn line(&mut self, packet: &CapturedPacket, program: Option<&str>) -> Result<bool> {
+        let seconds = packet.time_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
+        let line = PacketLine::new(packet, (self.written, seconds), program);
+        self.context.show_next(&line)
+    }
+
+    /// Writes a packet to the file, in two records if it changed and `--at both` is set.
+    fn record(
+        &mut self,
+        packet: &CapturedPacket,
+        program: Option<&str>,
+        lost: u64,
+    ) -> Result<bool> {
+        let Some(writer) = &mut self.writer else { return Ok(true) };
+        let (data, original_len) = packet.first();
+        let mut record = Packet {
+            timestamp_ns: packet.time_ns,
+            original_len,
+            data: data.to_vec(),
+            verdict: Some(packet.code.into()),
+            queue: Some(packet.queue),
+            id: Some(self.written),
+            flags: Some(Packet::INBOUND),
+            dropped: (lost > self.noted).then(|| lost - self.noted),
+            comment: comment(packet, program),
+            ..Packet::default()
+        };
+        self.noted = lost;
+        writer.write(&mut record)?;
+        if self.args.at == PointArg::Both && packet.is_changed() {
+            let [_, after] = &packet.bytes;
+            let mut record = Packet {
+                timestamp_ns: packet.time_ns,
+                original_len: packet.lengths[1],
+                data: after.clone(),
+                flags: Some(Packet::OUTBOUND),
+                dropped: None,
+                ..record
+            };
+            writer.write(&mut record)?;
+        }
+        Ok(true)
+    }
+
+    fn abandon(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abandon();
+        }
+    }
+
+    /// Completes the file. Returns the number of packets.
+    fn finish(self, ended: Ended) -> Result<u64> {
+        match self.writer {
+            Some(writer) if ended == Ended::ReaderGone => writer.abandon(),
+            Some(writer) => writer.finish()?,
+            None => {}
+        }
+        Ok(self.written)
+    }
+}
+
+fn is_reader_gone(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(control::Error::ReaderGone { .. }))
+}
+
+/// How often the rings are read: at a million packets a second, they hold more than ten times this.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
