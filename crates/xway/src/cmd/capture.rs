@@ -97,8 +97,10 @@ impl<'a> Output<'a> {
             time: args.rotate_time,
             files: args.files.map(|files| files as usize),
         };
-        let create = |path| CaptureWriter::create(path, &args.iface, "xway capture", rotation);
-        let writer = args.write.as_deref().map(create).transpose()?;
+        let writer = match &args.write {
+            Some(path) => Some(CaptureWriter::create(path, &args.iface, "xway capture", rotation)?),
+            None => None,
+        };
         let begin_ns = sys::thread::monotonic_ns();
         Ok(Self { args, context, writer, begin_ns, written: 0, noted: 0 })
     }
