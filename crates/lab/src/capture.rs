@@ -3,8 +3,10 @@
 //! It sees what the stack sees: a frame that an XDP program dropped, sent back or redirected never
 //! gets here.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
+use sys::errno::ENOBUFS;
 use sys::net::PacketSocket;
 
 use crate::error::{Error, Result};
@@ -61,8 +63,19 @@ impl Capture {
         Ok(frames)
     }
 
-    /// Sends one whole frame out of the interface.
+    /// Sends one whole frame out of the interface. While the other end of a veth pair has no room,
+    /// because its processor is busy, the kernel drops the frame and reports that: then it is sent
+    /// again.
     pub fn send(&self, frame: &[u8]) -> Result<()> {
-        Ok(self.socket.send(frame)?)
+        let begin = Instant::now();
+        loop {
+            match self.socket.send(frame) {
+                Err(error) if error.is(ENOBUFS) && begin.elapsed() < ROOM => thread::yield_now(),
+                other => return Ok(other?),
+            }
+        }
     }
 }
+
+/// How long a frame waits for room at the other end.
+const ROOM: Duration = Duration::from_secs(1);

@@ -13,9 +13,8 @@ use spec::Verdict;
 use spec::compose::VerdictSet;
 use sys::signal::Stop;
 
-use super::{Context, Exit};
+use super::{Context, Exit, folder};
 use crate::args::{CaptureArgs, PointArg};
-use crate::view::capture::CaptureSummary as _;
 
 pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
@@ -49,11 +48,7 @@ pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
         seconds: begin.elapsed().as_secs_f64(),
         ended,
     };
-    match args.write.as_deref().is_some_and(sys::stdio::is_stdio) {
-        // Standard output has the packets.
-        true => crate::view::say(&format!("xway: {}", report.line())),
-        false => drop(context.show_next(&report)?),
-    }
+    context.show_next(&report)?;
     Ok(if written > 0 { Exit::Done } else { Exit::No })
 }
 
@@ -97,10 +92,8 @@ impl<'a> Output<'a> {
             time: args.rotate_time,
             files: args.files.map(|files| files as usize),
         };
-        let writer = match &args.write {
-            Some(path) => Some(CaptureWriter::create(path, &args.iface, "xway capture", rotation)?),
-            None => None,
-        };
+        let create = |path| folder::begin_capture(path, &args.iface, "xway capture", rotation);
+        let writer = args.write.as_deref().map(create).transpose()?;
         let begin_ns = sys::thread::monotonic_ns();
         Ok(Self { args, context, writer, begin_ns, written: 0, noted: 0 })
     }

@@ -6,16 +6,33 @@
 use std::path::Path;
 
 use anyhow::Result;
+use control::capture::{CaptureWriter, Rotation};
 use control::folder::NewFile;
 
 use crate::view::output;
 
 /// Begins a file. If it is standard output, results go to standard error.
 pub fn begin(path: &Path) -> Result<NewFile> {
+    reserve(path);
+    Ok(NewFile::at(path)?)
+}
+
+/// Begins a capture file of packets that this interface received, as [`begin`] does.
+pub fn begin_capture(
+    path: &Path,
+    interface: &str,
+    application: &'static str,
+    rotation: Rotation,
+) -> Result<CaptureWriter> {
+    reserve(path);
+    Ok(CaptureWriter::create(path, interface, application, rotation)?)
+}
+
+/// Keeps results away from standard output if it is the file.
+fn reserve(path: &Path) {
     if path == Path::new("-") || path == Path::new("/dev/stdout") {
         output::take_stdout();
     }
-    Ok(NewFile::at(path)?)
 }
 
 /// Writes a whole file.

@@ -17,13 +17,8 @@ impl View for PacketLine {
     }
 }
 
-/// The result of a capture in one line.
-pub trait CaptureSummary {
-    fn line(&self) -> String;
-}
-
-impl CaptureSummary for CaptureReport {
-    fn line(&self) -> String {
+impl View for CaptureReport {
+    fn text(&self, _paint: Paint) -> String {
         let Self { interface, packets, written, lost, seconds, ended } = self;
         let why = match ended {
             Ended::Count => "",
@@ -34,11 +29,5 @@ impl CaptureSummary for CaptureReport {
         format!(
             "{interface}: {packets} packets in {seconds:.1} s, {written} written, {lost} lost{why}"
         )
-    }
-}
-
-impl View for CaptureReport {
-    fn text(&self, _paint: Paint) -> String {
-        self.line()
     }
 }
