@@ -6,6 +6,7 @@
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
+//!     ├──────▶ capture  packets before and after the programs, to files
 //!     ├──────▶ lockout  changes that would end the operator's own session
 //!     ├──────▶ status    interfaces, programs, rates by verdict
 //!     ├──────▶ doctor    what this kernel and this user allow

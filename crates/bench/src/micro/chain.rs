@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use anyhow::Result;
+use functions::capture;
 use kernel::{LoadOptions, Object};
 use report::Bench;
 use spec::compose::{Counters, Form, Link, VerdictSet, compose};
@@ -40,7 +41,8 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
             "merged-c-8: the same eight as one program of one C source with the same counters, \
              merged-c-8-uncounted without. added: (8 - merged-c-8-uncounted) / 8 of one turn, so \
              what a program costs besides its own work, counters and timing included; \
-             added-uncounted: the same without counters.",
+             added-uncounted: the same without counters. probe: 8 with the probe of `xway capture` \
+             around it that nothing reads, less 8, in one turn.",
         );
     let spec = Spec::parse("chain", OBJECT)?;
     let frame = frame("10.0.0.2")?;
@@ -61,6 +63,10 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
             Ok((chain.measure(window / 2)? - merged.measure(window / 2)?) / 8.0)
         }));
     }
+    let (probed, plain) = (probed(&spec, &frame)?, chain(8, Form::Inline, Counting::Timed)?);
+    arms.push(Arm::new("probe", "ns", move |window| {
+        Ok(probed.measure(window / 2)? - plain.measure(window / 2)?)
+    }));
     harness.interleave(&mut bench, &mut arms)?;
     bench.ratio("8", "merged-c-8");
     bench.ratio("8-untimed", "merged-c-8");
@@ -93,13 +99,25 @@ fn composed(
     counting: Counting,
     frame: &[u8],
 ) -> Result<Case> {
-    let go_on = VerdictSet::default();
-    let programs = MEMBERS.iter().cycle().take(count);
-    let links: Vec<_> = programs.map(|program| Link { spec, program, go_on }).collect();
     let mut counters = Counters::in_order(count);
     counters.of_link.iter_mut().for_each(|one| one.counts = counting != Counting::None);
     counters.timed = counting == Counting::Timed;
-    load(&compose(&links, &counters, form, None)?.spec, MEMBERS[0], frame)
+    load(&compose(&links(spec, count), &counters, form, None)?.spec, MEMBERS[0], frame)
+}
+
+/// The eight programs, timed, with the probe of a capture whose reader was killed.
+fn probed(spec: &Spec, frame: &[u8]) -> Result<Case> {
+    let probe = Spec::parse("capture", capture::OBJECT)?;
+    let counters = Counters { timed: true, ..Counters::in_order(MEMBERS.len()) };
+    let links = links(spec, MEMBERS.len());
+    let composed = compose(&links, &counters, Form::Inline, Some(capture::probe(&probe)))?;
+    load(&composed.spec, MEMBERS[0], frame)
+}
+
+fn links(spec: &Spec, count: usize) -> Vec<Link<'_>> {
+    let go_on = VerdictSet::default();
+    let programs = MEMBERS.iter().cycle().take(count);
+    programs.map(|program| Link { spec, program, go_on }).collect()
 }
 
 fn arm(name: &str, case: Case) -> Arm<'static> {

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
+//! A [`Probe`] sees each packet before the first program and after the final verdict.
 //! Besides, [`splice`] puts generated code into one program, in the place of one of its functions,
 //! and [`precede`] puts it before a program.
 //!
