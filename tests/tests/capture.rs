@@ -309,6 +309,24 @@ fn a_full_disk_keeps_whole_packets() {
 }
 
 #[test]
+fn packets_of_an_interface_that_is_removed_are_kept() {
+    let (stage, folder) = (Stage::new(), Folder::new("removed"));
+    load(&stage, &["drop udp dport 7"]);
+    let path = folder.file("series.pcapng");
+    let words = ["-w", &path, "--rotate-time", "1h", "--time", "120s", "udp"];
+    let capture = capturing(&stage, &words);
+    stage.send(&udp(&stage, 7), 3);
+    let taken = || Ok((show(&stage)["rules"][0]["packets"] == 3).then_some(()));
+    until("the rule", PATIENCE, taken).unwrap();
+    let ifindex = stage.net.b.ifindex("eth0").unwrap();
+    stage.net.b.netlink().unwrap().delete_link(ifindex).unwrap();
+    let answer = Answer::of(capture.wait_with_output().unwrap());
+    assert!(answer.error().contains("there is no interface `eth0`"));
+    assert_eq!(packets(folder.file("series-00001.pcapng")).len(), 3);
+    assert!(!Path::new(&path).exists());
+}
+
+#[test]
 fn another_owners_program_is_not_captured() {
     let stage = Stage::new();
     let object = foreign();

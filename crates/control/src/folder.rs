@@ -84,6 +84,15 @@ impl Folder {
         Self::new(dir, path, Owner::caller())
     }
 
+    /// The directory of a file that is to be written, and the file's name.
+    pub fn of(path: &Path) -> Result<(Self, &OsStr)> {
+        let name = path.file_name();
+        let name = name.ok_or_else(|| Error::NotAFileName { path: path.to_owned() })?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let folder = Self::open(parent.unwrap_or(Path::new(".")));
+        Ok((folder.with_context(|| format!("cannot write {}", path.display()))?, name))
+    }
+
     fn new(dir: Dir, path: &Path, caller: Owner) -> Result<Self> {
         let owner = caller.within(&dir)?;
         Ok(Self { dir: Arc::new(dir), path: path.to_owned(), owner })
@@ -131,6 +140,12 @@ impl Folder {
         self.path.join(name)
     }
 
+    /// Removes the file `name`.
+    pub fn remove(&self, name: &OsStr) -> Result<()> {
+        let shown = || format!("cannot remove {}", self.path.join(name).display());
+        self.dir.remove_file(name).with_context(shown)
+    }
+
     /// Removes the directory `name` if it is empty.
     pub fn remove_empty(&self, name: &OsStr) {
         // One with files in it is kept.
@@ -145,11 +160,7 @@ impl NewFile {
             let file = file.with_context(|| format!("cannot write {}", path.display()))?;
             return Ok(Self { part: None, path: path.to_owned(), file });
         }
-        let name = path.file_name();
-        let name = name.ok_or_else(|| Error::NotAFileName { path: path.to_owned() })?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let folder = Folder::open(parent.unwrap_or(Path::new(".")));
-        let folder = folder.with_context(|| format!("cannot write {}", path.display()))?;
+        let (folder, name) = Folder::of(path)?;
         let mut file = folder.file(name)?;
         // As the caller wrote it, for messages.
         file.path = path.to_owned();
@@ -175,6 +186,16 @@ impl NewFile {
             part.is_kept = true;
         }
         Ok(self.path)
+    }
+
+    /// Keeps the first bytes of a file that cannot be completed. From standard output and devices,
+    /// nothing is taken back.
+    pub fn keep_start(self, bytes: u64) -> Result<PathBuf> {
+        if self.part.is_some() {
+            let cut = self.file.set_len(bytes);
+            cut.with_context(|| format!("cannot write {}", self.path.display()))?;
+        }
+        self.keep()
     }
 
     pub fn path(&self) -> &Path {

@@ -6,15 +6,15 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{fs, io};
 
 use pcap::{LinkType, Options, Packet, Writer};
 use sys::stdio::is_stdio;
 
-use crate::error::{Context as _, Error, Result};
-use crate::folder::NewFile;
+use crate::error::{Error, Result};
+use crate::folder::{Folder, NewFile};
 
 /// When another file begins, which has a number in its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,17 +36,26 @@ impl Rotation {
 /// Writes packets whose time is on the monotonic clock.
 #[derive(Debug)]
 pub struct CaptureWriter {
-    path: PathBuf,
     interface: String,
     application: &'static str,
     rotation: Rotation,
+    /// Where further files are created; `None` if there is one file.
+    series: Option<Series>,
     open: Open,
-    /// Files that are complete, the oldest first.
-    complete: VecDeque<PathBuf>,
-    /// Number of the open file, from 1.
-    number: u64,
     /// Difference between the real-time clock and the monotonic clock, in nanoseconds.
     ahead_ns: u64,
+}
+
+/// Files with numbers in their names.
+#[derive(Debug)]
+struct Series {
+    folder: Folder,
+    /// The name without a number.
+    name: OsString,
+    /// Number of the open file, from 1.
+    number: u64,
+    /// Names of the files that are complete, the oldest first.
+    complete: VecDeque<OsString>,
 }
 
 #[derive(Debug)]
@@ -54,8 +63,10 @@ struct Open {
     file: NewFile,
     writer: Writer<File>,
     began: Instant,
-    /// Bytes of the whole packets that reached the file.
-    whole: u64,
+    /// Bytes of the file when the buffer was last written.
+    flushed: u64,
+    /// Where packets end that were written to the buffer since.
+    ends: Vec<u64>,
 }
 
 impl CaptureWriter {
@@ -72,20 +83,16 @@ impl CaptureWriter {
         if rotation.is_wanted() && is_stdio(path) {
             return Err(Error::RotatedStream);
         }
-        let first = if rotation.is_wanted() { numbered(path, 1) } else { path.to_owned() };
-        let open = Open::begin(&first, interface, application)?;
+        let series = rotation.is_wanted().then(|| Series::of(path)).transpose()?;
+        let file = match &series {
+            Some(series) => series.file(),
+            None => NewFile::at(path),
+        };
+        let open = Open::begin(file?, interface, application)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let ahead_ns = (now.as_nanos() as u64).saturating_sub(sys::thread::monotonic_ns());
-        Ok(Self {
-            path: path.to_owned(),
-            interface: interface.to_owned(),
-            application,
-            rotation,
-            open,
-            complete: VecDeque::new(),
-            number: 1,
-            ahead_ns,
-        })
+        let interface = interface.to_owned();
+        Ok(Self { interface, application, rotation, series, open, ahead_ns })
     }
 
     /// Adds a packet, whose time is still on the monotonic clock.
@@ -120,76 +127,94 @@ impl CaptureWriter {
         self.open.file.keep().map(drop)
     }
 
-    /// Keeps the whole packets that reached the file after writing failed.
-    pub fn abandon(self) {
-        let Open { file, writer, whole, .. } = self.open;
+    /// Keeps the packets that reached the file as a whole, after writing failed.
+    ///
+    /// # Errors
+    /// The file cannot be kept.
+    pub fn abandon(self) -> Result<()> {
+        let Open { file, writer, flushed, ends, .. } = self.open;
         // This tries to write the buffer once more, perhaps a part of it.
         drop(writer);
-        let shortened = file.writer().and_then(|own| {
-            let is_regular = own.metadata().is_ok_and(|it| it.is_file());
-            own.set_len(whole).map_err(Error::from).map(|()| is_regular)
-        });
-        if whole > 0 && shortened.unwrap_or(false) {
-            let _kept = file.keep();
-        }
+        let length = file.writer()?.metadata().map_or(0, |metadata| metadata.len());
+        let whole = ends.into_iter().take_while(|end| *end <= length).last();
+        file.keep_start(whole.unwrap_or(flushed)).map(drop)
     }
 
     fn rotate(&mut self) -> Result<()> {
+        let Some(series) = &mut self.series else { return Ok(()) };
         self.open.flush()?;
-        let next =
-            Open::begin(&numbered(&self.path, self.number + 1), &self.interface, self.application)?;
-        self.number += 1;
-        let complete = std::mem::replace(&mut self.open, next);
-        self.complete.push_back(complete.file.keep()?);
-        if let Some(most) = self.rotation.files {
-            // The open file is one of them.
-            while self.complete.len() >= most.max(1) {
-                let oldest = self.complete.pop_front().unwrap_or_default();
-                let removed = fs::remove_file(&oldest);
-                removed.with_context(|| format!("cannot remove {}", oldest.display()))?;
-            }
+        let earlier = series.current();
+        series.number += 1;
+        let next = Open::begin(series.file()?, &self.interface, self.application)?;
+        std::mem::replace(&mut self.open, next).file.keep()?;
+        series.complete.push_back(earlier);
+        // The open file is one of those that are kept.
+        let most = self.rotation.files.map_or(usize::MAX, |files| files.max(1) - 1);
+        while series.complete.len() > most {
+            series.folder.remove(&series.complete.pop_front().unwrap_or_default())?;
         }
         Ok(())
     }
 }
 
+impl Series {
+    fn of(path: &Path) -> Result<Self> {
+        let (folder, name) = Folder::of(path)?;
+        let (name, complete) = (name.to_owned(), VecDeque::new());
+        Ok(Self { folder, name, number: 1, complete })
+    }
+
+    /// Name of the open file: `dump.pcapng` becomes `dump-00001.pcapng`.
+    fn current(&self) -> OsString {
+        numbered(Path::new(&self.name), self.number)
+    }
+
+    fn file(&self) -> Result<NewFile> {
+        self.folder.file(self.current())
+    }
+}
+
 impl Open {
-    fn begin(path: &Path, interface: &str, application: &str) -> Result<Self> {
-        let file = NewFile::at(path)?;
+    fn begin(file: NewFile, interface: &str, application: &str) -> Result<Self> {
         let options = Options { application: Some(application.to_owned()), ..Options::default() };
         let writer = Writer::pcapng(file.writer()?, &options);
         let began = Instant::now();
-        let mut writer = writer.map_err(|error| written(error, path))?;
+        let mut writer = writer.map_err(|error| written(error, file.path()))?;
         let described = writer.interface(interface, LinkType::ETHERNET);
-        described.map_err(|error| written(error, path))?;
-        let mut open = Self { file, writer, began, whole: 0 };
+        described.map_err(|error| written(error, file.path()))?;
+        let mut open = Self { file, writer, began, flushed: 0, ends: Vec::new() };
         open.flush()?;
         Ok(open)
     }
 
     fn write(&mut self, packet: &Packet) -> Result<()> {
         let result = self.writer.write(packet);
-        result.map_err(|error| written(error, self.file.path()))
+        result.map_err(|error| written(error, self.file.path()))?;
+        self.ends.push(self.writer.bytes_written());
+        if self.ends.len() < MOST_ENDS { Ok(()) } else { self.flush() }
     }
 
     fn flush(&mut self) -> Result<()> {
         let result = self.writer.flush();
         result.map_err(|error| written(error, self.file.path()))?;
-        self.whole = self.writer.bytes_written();
+        self.flushed = self.writer.bytes_written();
+        self.ends.clear();
         Ok(())
     }
 }
 
-/// `dump.pcapng` becomes `dump-00001.pcapng`.
-fn numbered(path: &Path, number: u64) -> PathBuf {
-    let mut name = OsString::from(path.file_stem().unwrap_or_default());
-    name.push(format!("-{number:05}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
+fn numbered(name: &Path, number: u64) -> OsString {
+    let mut numbered = OsString::from(name.file_stem().unwrap_or_default());
+    numbered.push(format!("-{number:05}"));
+    if let Some(extension) = name.extension() {
+        numbered.push(".");
+        numbered.push(extension);
     }
-    path.with_file_name(name)
+    numbered
 }
+
+/// Packets after which the buffer is written, if the caller does not.
+const MOST_ENDS: usize = 4096;
 
 /// A closed pipe is an error of its own: its reader wants no more packets.
 fn written(error: pcap::Error, path: &Path) -> Error {
@@ -203,16 +228,18 @@ fn written(error: pcap::Error, path: &Path) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn rotated_files_have_a_number_before_the_extension() {
         for (path, expected) in [
             ("dump.pcapng", "dump-00007.pcapng"),
-            ("/tmp/a.b/dump", "/tmp/a.b/dump-00007"),
+            ("dump", "dump-00007"),
             ("x.y.pcapng", "x.y-00007.pcapng"),
         ] {
-            assert_eq!(numbered(Path::new(path), 7), Path::new(expected));
+            assert_eq!(numbered(Path::new(path), 7), expected);
         }
     }
 
@@ -227,7 +254,7 @@ mod tests {
             let mut packet = Packet { data: vec![0; 60], ..Packet::default() };
             writer.write(&mut packet).unwrap();
         }
-        let number = writer.number;
+        let number = writer.series.as_ref().unwrap().number;
         assert!(number > 3, "{number}");
         writer.finish().unwrap();
         let entries = fs::read_dir(&folder).unwrap().flatten();

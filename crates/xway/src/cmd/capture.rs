@@ -21,20 +21,12 @@ pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
     let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
     let mut output = Output::new(args, context)?;
     let begin = Instant::now();
-    let ended = loop {
-        let left = args.time.map_or(POLL_INTERVAL, |time| time.saturating_sub(begin.elapsed()));
-        let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
-        let is_over = left.is_zero() || interrupted;
-        let batch = if is_over { capture.stop()? } else { capture.read()? };
-        match output.put(&batch, &capture) {
-            Ok(None) if interrupted => break Ended::Interrupted,
-            Ok(None) if is_over => break Ended::Time,
-            Ok(None) => {}
-            Ok(Some(ended)) => break ended,
-            Err(error) => {
-                output.abandon();
-                return Err(error);
-            }
+    let ended = match watch(args, &stop, &mut capture, &mut output) {
+        Ok(ended) => ended,
+        Err(error) => {
+            // The first error is the one to report.
+            let _kept = output.abandon();
+            return Err(error);
         }
     };
     let counts = capture.counts()?;
@@ -50,6 +42,28 @@ pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
     };
     context.show_next(&report)?;
     Ok(if written > 0 { Exit::Done } else { Exit::No })
+}
+
+/// Writes packets until there are enough, the time is over, or a signal arrives.
+fn watch(
+    args: &CaptureArgs,
+    stop: &Stop,
+    capture: &mut Capture,
+    output: &mut Output<'_>,
+) -> Result<Ended> {
+    let begin = Instant::now();
+    loop {
+        let left = args.time.map_or(POLL_INTERVAL, |time| time.saturating_sub(begin.elapsed()));
+        let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
+        let is_over = left.is_zero() || interrupted;
+        let batch = if is_over { capture.stop()? } else { capture.read()? };
+        match output.put(&batch, capture)? {
+            Some(ended) => return Ok(ended),
+            None if interrupted => return Ok(Ended::Interrupted),
+            None if is_over => return Ok(Ended::Time),
+            None => {}
+        }
+    }
 }
 
 fn options(args: &CaptureArgs) -> CaptureOptions {
@@ -171,16 +185,15 @@ impl<'a> Output<'a> {
         Ok(true)
     }
 
-    fn abandon(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            writer.abandon();
-        }
+    /// Keeps what was written before an error.
+    fn abandon(self) -> Result<()> {
+        Ok(self.writer.map_or(Ok(()), CaptureWriter::abandon)?)
     }
 
     /// Completes the file. Returns the number of packets.
     fn finish(self, ended: Ended) -> Result<u64> {
         match self.writer {
-            Some(writer) if ended == Ended::ReaderGone => writer.abandon(),
+            Some(writer) if ended == Ended::ReaderGone => writer.abandon()?,
             Some(writer) => writer.finish()?,
             None => {}
         }
