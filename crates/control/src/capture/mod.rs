@@ -138,7 +138,7 @@ impl Capture {
             batch.members.clone_from(&session.members);
             batch.packets = session.drain();
             if is_due && !is_over {
-                session.extend(&self.options.config)?;
+                extend(&session.settings, &self.options.config)?;
             }
         }
         if is_over {
@@ -212,10 +212,6 @@ impl Session {
         extend(&settings, &options.config)?;
         let trial = loaded.try_out()?;
         Ok(Self { trial, members, rings, settings, kept })
-    }
-
-    fn extend(&self, config: &Config) -> Result<()> {
-        extend(&self.settings, config)
     }
 
     fn drain(&mut self) -> Vec<CapturedPacket> {
