@@ -44,8 +44,9 @@ lint:
 	$(CARGO) xtask abi --check
 	$(CARGO) xtask header --check
 
+# With a limit, because a test that waits for ever would name nothing.
 unit:
-	$(CARGO) test
+	timeout --kill-after=10 2400 $(CARGO) test
 
 # Every order in which threads can act on the rings and the memory of AF_XDP sockets. In a folder of
 # its own, because the flag is for all crates.

@@ -2,13 +2,15 @@
 //!
 //! Each test makes namespaces, pins and files with names of its own, so that test binaries do not
 //! disturb each other. Within a binary, tests run one after another. Each binary has a time limit
-//! and a log below `target/root-tests`; the log of one that failed is printed.
+//! and a log below `target/root-tests`; the log of one that failed is printed. One that reaches its
+//! limit is reported with what its processes wait for. If even SIGKILL does not end it, the kernel
+//! holds it: the run ends then, because no other test could.
 //! Not here: what the tests need besides themselves; `make root-tests` builds it first.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,19 @@ const PACKAGE: &str = "xway-tests";
 /// Logs, below the repository's folder.
 const FOLDER: &str = "target/root-tests";
 /// The slowest binary takes two minutes on an idle machine.
-const LIMIT_SECONDS: &str = "1200";
+const LIMIT: Duration = Duration::from_secs(600);
+/// After the limit: time to see what the binary waits for, and then to end it.
+const EXAMINATION: Duration = Duration::from_secs(20);
+const KILL: Duration = Duration::from_secs(40);
+const POLL: Duration = Duration::from_millis(20);
+/// What processes wait for, and what the kernel said of itself.
+const EXAMINE: &str = "ps -eo pid,ppid,stat,etimes,wchan:32,args --sort=start_time | tail -n 60
+for process in /proc/[0-9]*; do
+    case \"$(sed 's/.*) //' $process/stat 2>/dev/null)\" in
+    D*) echo \"$process: $(tr '\\0' ' ' < $process/cmdline)\"; cat $process/stack ;;
+    esac
+done
+dmesg | tail -n 60";
 const USAGE: &str = "usage: cargo xtask root-tests [--jobs N] [--only TEXT]...";
 
 struct Options {
@@ -123,12 +137,13 @@ fn run_one(binary: &Binary) -> Result<Finished> {
     let log = root::path().join(FOLDER).join(format!("{}.log", binary.name));
     let output = File::create(&log).with_context(|| log.display().to_string())?;
     let start = Instant::now();
-    let status = command(binary)
+    let mut child = command(binary)
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
-        .status()
+        .spawn()
         .with_context(|| format!("cannot start {}", binary.path.display()))?;
+    let status = wait(&mut child, start, &binary.name)?;
     let time = start.elapsed();
     let seconds = time.as_secs_f64();
     if status.success() {
@@ -140,14 +155,50 @@ fn run_one(binary: &Binary) -> Result<Finished> {
     Ok(Finished { name: binary.name.clone(), time, passed: status.success() })
 }
 
-/// Starts the binary where `cargo test` would, as root: `XWAY_ROOT_RUNNER` names a command such as
-/// `sudo` that makes the caller root.
+/// Waits for a binary. `timeout` ends it after the limit; before that, this prints what it waits
+/// for.
+fn wait(child: &mut Child, start: Instant, name: &str) -> Result<ExitStatus> {
+    let mut examined = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let time = start.elapsed();
+        if time > LIMIT && !examined {
+            println!("{name} still runs after {} s:\n{}", time.as_secs(), examine());
+            examined = true;
+        }
+        if time > LIMIT + EXAMINATION + KILL {
+            println!("FAILED: the kernel does not let {name} end; no other test can run then");
+            std::process::exit(1);
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn examine() -> String {
+    let output = as_root(&["timeout", "10", "sh", "-c", EXAMINE]).stdin(Stdio::null()).output();
+    match output {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Starts the binary where `cargo test` would, as root.
 fn command(binary: &Binary) -> Command {
-    let runner = std::env::var("XWAY_ROOT_RUNNER").unwrap_or_default();
-    let mut words = runner.split_whitespace().chain(["timeout", "--kill-after=10", LIMIT_SECONDS]);
-    let mut command = Command::new(words.next().unwrap_or("timeout"));
-    command.args(words).arg(&binary.path).arg("--test-threads=1");
+    let limit = (LIMIT + EXAMINATION).as_secs().to_string();
+    let mut command = as_root(&["timeout", "--kill-after=10", &limit]);
+    command.arg(&binary.path).arg("--test-threads=1");
     command.current_dir(root::path().join("tests"));
+    command
+}
+
+/// A command as root: `XWAY_ROOT_RUNNER` names one such as `sudo` that makes the caller root.
+fn as_root(words: &[&str]) -> Command {
+    let runner = std::env::var("XWAY_ROOT_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().chain(words.iter().copied());
+    let mut command = Command::new(words.next().unwrap_or("timeout"));
+    command.args(words);
     command
 }
 

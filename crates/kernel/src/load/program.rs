@@ -72,7 +72,7 @@ impl Loader<'_> {
             return unsupported(slack::HARDENED);
         }
         let length = program.insns.len();
-        let mut room = slack::first(length);
+        let mut room = slack::first(&program.insns);
         for _ in 0..BOUND_ATTEMPTS {
             let loaded = match self.load_plain(&slack::with_room(program, room), number, host) {
                 Ok(loaded) => loaded,

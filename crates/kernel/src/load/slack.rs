@@ -7,12 +7,17 @@
 //! 6.12 and 6.18). So such a program is loaded with instructions in front that never run. The
 //! verifier removes these before it makes others longer.
 //!
-//! Rule: a program that was bound has at most the length that it was loaded with. Hiding constants
-//! (`bpf_jit_harden=2`) moves every program, whatever its length, so nothing is bound then.
+//! Rule: the first load has room for all that the verifier can add. To load again after a move is
+//! no remedy: the moved program counts among those of the device until the kernel frees it, which
+//! it does some time after the last descriptor is closed. Hiding constants (`bpf_jit_harden=2`)
+//! moves every program, whatever its length, so nothing is bound then.
 
 use std::os::fd::AsFd as _;
 
-use spec::insn::{CLASS_ALU64, CLASS_JMP, EXIT, JEQ, MOV};
+use spec::insn::{
+    ADD, CLASS_ALU, CLASS_ALU64, CLASS_JMP, CLASS_LDX, CLASS_ST, CLASS_STX, DIV, EXIT, JCOND, JEQ,
+    MOD, MOV, SIZE_DW, SUB,
+};
 use spec::{Insn, Program};
 use sys::bpf::uapi::prog_type;
 use sys::bpf::{self, ProgLoad};
@@ -32,9 +37,34 @@ const PAGE: usize = 4096 / size_of::<u64>();
 /// does not start another one, and the rest is room for what the verifier adds before it removes.
 const END_IN_PAGE: usize = 64;
 
-/// The number of instructions to put before a program of this length, for the first attempt.
-pub(super) fn first(length: usize) -> usize {
-    to_end_in_page(length, length / 2 + 256)
+/// The number of instructions to put before a program with these instructions, so that nothing
+/// that the verifier adds moves it.
+pub(super) fn first(insns: &[Insn]) -> usize {
+    to_end_in_page(insns.len(), WHOLE_PROGRAM + insns.iter().map(added).sum::<usize>())
+}
+
+/// What the verifier adds to a program as a whole: the prologue of functions that count their
+/// loops, and the callback of exceptions.
+const WHOLE_PROGRAM: usize = 512;
+
+/// The most instructions that a rewrite adds to one (`convert_ctx_accesses()`,
+/// `do_misc_fixups()`), rounded up, because kernels differ.
+fn added(insn: &Insn) -> usize {
+    let (operation, size) = (insn.code & 0xf0, insn.code & 0x18);
+    match insn.class() {
+        // A field of the context that is read through two pointers, and narrowed by two more.
+        CLASS_LDX if size != SIZE_DW => 5,
+        // A barrier against speculation, for callers without `CAP_PERFMON`.
+        CLASS_LDX | CLASS_ST | CLASS_STX => 1,
+        // Division by zero, and the two signed quotients that processors fail on.
+        CLASS_ALU | CLASS_ALU64 if matches!(operation, DIV | MOD) => 9,
+        // Arithmetic on pointers, masked for callers without `CAP_PERFMON`.
+        CLASS_ALU64 if matches!(operation, ADD | SUB) => 12,
+        // A call that becomes a lookup or a loop in place.
+        CLASS_JMP if insn.is_call() => 24,
+        _ if operation == JCOND && insn.class() == CLASS_JMP => 12,
+        _ => 0,
+    }
 }
 
 /// The number for another attempt, after the program became this long.
@@ -95,6 +125,7 @@ const LONGEST_PLAIN: usize = 12;
 
 #[cfg(test)]
 mod tests {
+    use spec::insn::{CALL, FROM_REG, MODE_MEM, SIZE_B, SIZE_W};
     use spec::{Function, Line};
 
     use super::*;
@@ -102,13 +133,28 @@ mod tests {
     #[test]
     fn a_program_ends_where_its_last_page_has_room() {
         for length in [1, 400, 511, 512, 5000, 100_000] {
-            let room = first(length);
-            assert!(room >= length / 2 + 256, "{length}");
+            let room = first(&vec![ZERO; length]);
+            assert!(room >= WHOLE_PROGRAM, "{length}");
             assert_eq!((length + room) % PAGE, END_IN_PAGE, "{length}");
             let translated = length + room + 700;
             assert!(length + more(length, translated) > translated, "{length}");
             assert_eq!(code(room).len(), room, "{length}");
         }
+    }
+
+    #[test]
+    fn each_rewrite_has_room() {
+        let load = |size| Insn::new(CLASS_LDX | size | MODE_MEM, 0, 1, 16, 0);
+        let divide = Insn::new(CLASS_ALU | DIV | FROM_REG, 0, 1, 0, 0);
+        let call = Insn::new(CALL, 0, 0, 0, 1);
+        let may_goto = Insn::new(CLASS_JMP | JCOND, 0, 0, 1, 0);
+        for (insn, least) in [(load(SIZE_W), 2), (load(SIZE_B), 4), (divide, 8), (call, 20)] {
+            assert!(added(&insn) >= least, "{insn:?}");
+        }
+        assert!(added(&may_goto) >= 8);
+        let insns = vec![load(SIZE_W); 1000];
+        assert!(first(&insns) >= 2000);
+        assert_eq!(added(&ZERO), 0);
     }
 
     #[test]
@@ -121,7 +167,7 @@ mod tests {
             lines: vec![line(0), line(1), line(2)],
             ..Default::default()
         };
-        let room = first(4);
+        let room = first(&program.insns);
         let moved = with_room(&program, room);
         assert_eq!(moved.insns[room..], program.insns);
         assert_eq!(moved.functions.iter().map(|one| one.slot).collect::<Vec<_>>(), [0, room + 2]);
