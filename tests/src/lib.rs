@@ -9,6 +9,7 @@ pub mod bpf;
 pub mod built;
 pub mod cell;
 pub mod clang;
+pub mod declarations;
 pub mod differential;
 pub mod expr;
 pub mod faults;

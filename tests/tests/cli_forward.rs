@@ -263,3 +263,69 @@ fn a_router_joins_a_filter_on_each_interface() {
     assert!(text.contains("eth1"), "{text}");
     assert_eq!(net.program("eth0")["id"], before);
 }
+
+#[test]
+fn a_router_is_declared_beside_a_filter_of_each_interface() {
+    let net = Net::new();
+    let dir = net.xway.state().join("etc");
+    let write = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let filter = |interface: &str| {
+        format!(
+            "interface = '{interface}'\non-stop = 'detach'\n[[program]]\nfilter = 'rules/a.toml'\n"
+        )
+    };
+    write("rules/a.toml", "rules = ['nine: drop udp dport 9']\n");
+    let forward = "[[program]]\nforward = { interfaces = ['eth1'] }\nignore-stripped-tags = true\n";
+    write("eth0.toml", &format!("{}{forward}", filter("eth0")));
+    write("eth1.toml", &filter("eth1"));
+    let dir = dir.to_str().unwrap();
+    let apply = |words: &[&str]| net.run(&[&["--json", "apply", dir], words].concat());
+    let is_as_declared = || {
+        let planned = apply(&["--plan"]);
+        assert_eq!(planned.code, 0, "{}", planned.stdout);
+    };
+    let members = |interface: &str| {
+        let report = net.run(&["--json", "chain", interface, "show"]).json(0);
+        let members = report["members"].as_array().unwrap().clone();
+        members.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    apply(&[]).json(0);
+    is_as_declared();
+    assert_eq!([members("eth0"), members("eth1")], [["filter", "forward"]; 2]);
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+
+    // Saved, the router is in the file of one interface.
+    let saved = net.xway.state().join("saved");
+    let saved = saved.to_str().unwrap();
+    net.run(&["save", saved]).ended(0);
+    net.run(&["apply", saved]).ended(0);
+    net.run(&["apply", "--plan", saved]).ended(0);
+    apply(&[]).json(0);
+    is_as_declared();
+
+    // The interface of the router may lose its filter, and the other one its declaration.
+    write("eth0.toml", &format!("interface = 'eth0'\n{forward}"));
+    apply(&[]).json(0);
+    is_as_declared();
+    assert_eq!([members("eth0"), members("eth1")], [vec!["forward"], vec!["filter", "forward"]]);
+    apply(&["--stop"]).json(0);
+    assert_eq!([members("eth0"), members("eth1")], [["forward"]; 2], "only the filter stops");
+    std::fs::remove_file(net.xway.state().join("etc/eth1.toml")).unwrap();
+    apply(&[]).json(0);
+    is_as_declared();
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+
+    // Two declarations that cannot both be true.
+    for text in ["interface = 'eth1'\n", &format!("interface = 'eth1'\n{forward}")] {
+        write("eth1.toml", text);
+        let errors = apply(&["--plan"]).json(2)["errors"].to_string();
+        assert!(errors.contains("eth1 is declared by"), "{errors}");
+    }
+    write("eth1.toml", &filter("eth1").replace("on-stop = 'detach'", "mode = 'generic'"));
+    let errors = apply(&["--plan"]).json(2)["errors"].to_string();
+    assert!(errors.contains("eth1 has another mode"), "{errors}");
+}

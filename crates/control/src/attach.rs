@@ -14,7 +14,6 @@ pub use crate::detach::Detached;
 use crate::detach::detach_all;
 use crate::error::{Error, Result, full};
 use crate::lockout;
-use crate::member::Member;
 use crate::notice::Notice;
 use crate::object::{Opened, Source, called};
 use crate::record::Record;
@@ -83,7 +82,8 @@ pub fn attach(
         return join(&target, opened, program, options);
     }
     let loaded = load(opened, &program, &target, options)?;
-    target.install(&opened.name, &loaded.object, &program, &options.placement)?.commit()?;
+    let name = options.placement.member(&opened.name, &program).name;
+    target.install(&name, &loaded.object, &program, &options.placement)?.commit()?;
     Ok(Attached {
         interface: target.interface,
         object: opened.name.clone(),
@@ -104,7 +104,10 @@ fn join(
     let counted = options.count || compose::counts_itself(&opened.spec, &program);
     let mut chain = chain::open(target)?;
     chain.set_mode(options.placement.mode)?;
-    let member = Member::new(&opened.name, &program);
+    let member = options.placement.member(&opened.name, &program);
+    if options.placement.renews() {
+        chain.remove(&member.name);
+    }
     chain.insert_object(member, opened.clone(), &options.record(&opened.source))?;
     let program_id = chain.load()?.commit()?;
     Ok(Attached {

@@ -8,9 +8,9 @@ use sys::net::{Ifindex, Netlink};
 use crate::chain;
 use crate::composition::{self, link::ChainLink};
 use crate::counters::missing_labels;
+use crate::declaration::table::table_of;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
-use crate::member::Member;
 use crate::record::Record;
 use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
@@ -114,7 +114,14 @@ impl RunningDrop {
     fn can_stay(&self, options: &DropOptions) -> bool {
         let placement = &options.placement;
         let fits = placement.mode == self.mode || options.is_query();
-        fits && !placement.replace && placement.set.is_empty() && placement.confirm.is_none()
+        let renews = placement.replace || placement.renews();
+        fits && !renews && self.has_globals(&placement.set) && placement.confirm.is_none()
+    }
+
+    /// Whether it was loaded with these values of global variables, or none are given.
+    fn has_globals(&self, set: &[(String, String)]) -> bool {
+        let record = || Record::read(&self.generation).ok().flatten();
+        set.is_empty() || record().is_some_and(|record| record.program.set == table_of(set))
     }
 
     pub fn rules(&self) -> Result<Vec<Rule>> {
@@ -184,7 +191,7 @@ fn join(
     chain.set_mode(placement.mode)?;
     let mut spec = spec.clone();
     spec.maps.extend(missing_labels(&spec));
-    chain.insert(ChainLink::new(Member::new(NAME, program), spec))?;
+    chain.place(placement, ChainLink::new(placement.member(NAME, program), spec))?;
     let loaded = chain.load()?;
     drop::update(config, &Maps::find(|name| loaded.map(NAME, name))?)?;
     loaded.commit().map(std::mem::drop)

@@ -11,7 +11,6 @@ use crate::composition::link::ChainLink;
 use crate::composition::{self, LoadedChain};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Malformed, Result};
-use crate::member::Member;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
@@ -87,7 +86,8 @@ fn running(
     options: &ForwardOptions,
 ) -> Result<Option<Generation>> {
     let placement = &options.placement;
-    if placement.replace || !placement.set.is_empty() || placement.confirm.is_some() {
+    let renews = placement.replace || placement.renews();
+    if renews || !placement.set.is_empty() || placement.confirm.is_some() {
         return Ok(None);
     }
     let mode = placement.mode;
@@ -241,8 +241,8 @@ fn load<'t>(
     let mut chain = chain::open(target)?;
     chain.set_mode(placement.mode)?;
     spec.maps.extend(missing_labels(&spec));
-    let link = ChainLink::new(Member::new(NAME, program), spec);
-    chain.insert(ChainLink { shared, ..link })?;
+    let link = ChainLink::new(placement.member(NAME, program), spec);
+    chain.place(placement, ChainLink { shared, ..link })?;
     Ok(Router::Member(chain.load()?))
 }
 

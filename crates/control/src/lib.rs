@@ -103,7 +103,7 @@ use serde::Serialize;
 pub use error::{Error, Result};
 pub use notice::Notice;
 use notice::Observer;
-pub use target::Placement;
+pub use target::{Place, Placement};
 
 /// A state directory, and the receiver of notices. Creating a value does not touch the file system.
 #[derive(Clone, Debug)]

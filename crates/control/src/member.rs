@@ -159,6 +159,15 @@ pub fn final_counts(members: &[(Member, Counts)]) -> Counts {
     total
 }
 
+/// Whether it is a name of a generation that can be found again.
+pub fn is_name(name: &str) -> bool {
+    let is_usable = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '-';
+    !name.is_empty() && name.len() <= NAME_LIMIT && name.chars().all(is_usable)
+}
+
+/// Characters of a member's name.
+pub const NAME_LIMIT: usize = 64;
+
 /// Priority of a program of this name: a filter runs before `drop`, `drop` before other objects,
 /// and these before `forward`.
 pub fn default_priority(name: &str) -> u32 {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use packet::Mac;
 use spec::Spec;
+use spec::compose::VerdictSet;
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 
@@ -17,6 +18,7 @@ use crate::counters;
 use crate::deadline;
 use crate::error::{ConfirmationError, Context as _, Error, Result};
 use crate::lockout::{self, Lockout};
+use crate::member::{self, Member};
 use crate::notice::Notice;
 use crate::state::{Companions, Scope, Slot, Transaction, Trial, Writer};
 
@@ -35,9 +37,51 @@ pub struct Placement {
     pub lockout: Lockout,
     /// The declaration that the change comes from.
     pub declaration: Option<PathBuf>,
+    /// The place in a chain, which the program joins or begins; `replace` then concerns the
+    /// programs of other owners only. Without a place, a program that joins others has that of its
+    /// kind, and one that runs alone has none.
+    pub place: Option<Place>,
+}
+
+/// The place of a program in a chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the member; `None`: that of its program.
+    pub name: Option<String>,
+    /// `None`: the default of its kind, see [`default_priority`](crate::chain::default_priority).
+    pub priority: Option<u32>,
+    /// Verdicts after which the next member runs; `None`: pass.
+    pub continue_on: Option<VerdictSet>,
+    /// Replace the member that has the name.
+    pub renew: bool,
+}
+
+impl Place {
+    /// The member with this name and program, in this place.
+    pub(crate) fn member(&self, name: &str, program: &str) -> Member {
+        let default = Member::new(name, program);
+        Member {
+            name: self.name.clone().unwrap_or(default.name),
+            priority: self.priority.unwrap_or(default.priority),
+            continue_on: self.continue_on.map_or(default.continue_on, member::names),
+            ..default
+        }
+    }
 }
 
 impl Placement {
+    /// The member with this name and program, where it is placed.
+    pub(crate) fn member(&self, name: &str, program: &str) -> Member {
+        self.place
+            .as_ref()
+            .map_or_else(|| Member::new(name, program), |one| one.member(name, program))
+    }
+
+    /// Whether the program replaces a member of its name.
+    pub(crate) fn renews(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.renew)
+    }
+
     /// Whether a lockout is refused: not if the change is undone without a confirmation.
     pub(crate) fn lockout(&self) -> Lockout {
         if self.confirm.is_some() { Lockout::Allow } else { self.lockout }
@@ -53,6 +97,7 @@ impl Default for Placement {
             confirm: None,
             lockout: Lockout::Refuse,
             declaration: None,
+            place: None,
         }
     }
 }

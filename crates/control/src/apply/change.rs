@@ -8,6 +8,8 @@ use similar::{ChangeTag, TextDiff};
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
+    /// Name of the interface that changes.
+    pub interface: String,
     /// Kind of the change.
     pub action: Action,
     /// Name of the program: `filter`, `drop`, `forward`, or that of the object.
@@ -17,6 +19,9 @@ pub struct Change {
     /// Lines that are removed, added and kept, beginning with `-`, `+` and a space; empty for a
     /// change without a text.
     pub diff: Vec<String>,
+    /// Whether the other programs that run end with it, and are attached again.
+    #[serde(skip)]
+    pub(super) restarts: bool,
 }
 
 /// Kind of a change.
@@ -33,6 +38,8 @@ pub enum Action {
     Options,
     /// The program changes between native and generic mode.
     Mode,
+    /// A member of a chain has another priority, or continues on other verdicts.
+    Move,
     /// The running program is recorded as that of the declaration. Its work does not change.
     Adopt,
     /// The program is detached.
@@ -40,8 +47,14 @@ pub enum Action {
 }
 
 impl Change {
-    pub(super) fn new(action: Action, program: &str, text: impl Into<String>) -> Self {
-        Self { action, program: program.to_owned(), text: text.into(), diff: Vec::new() }
+    pub(super) fn new(
+        interface: &str,
+        action: Action,
+        program: &str,
+        text: impl Into<String>,
+    ) -> Self {
+        let (interface, program) = (interface.to_owned(), program.to_owned());
+        Self { interface, action, program, text: text.into(), diff: Vec::new(), restarts: false }
     }
 
     pub(super) fn with_diff(self, old: &str, new: &str) -> Self {
@@ -49,11 +62,10 @@ impl Change {
     }
 
     /// A change of rules whose order has no meaning.
-    pub(super) fn of_sets(program: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Self {
+    pub(super) fn with_sets(self, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Self {
         let removed = old.difference(new).map(|rule| format!("-{rule}"));
         let added = new.difference(old).map(|rule| format!("+{rule}"));
-        let diff = removed.chain(added).collect();
-        Self { diff, ..Self::new(Action::Rules, program, "change the rules") }
+        Self { diff: removed.chain(added).collect(), ..self }
     }
 }
 

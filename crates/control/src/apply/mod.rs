@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Rule: planning writes nothing and takes no lock; an interface without changes is not touched.
-//! Each interface changes in one step or not at all; an error of one does not affect others. Not
-//! here: the changes themselves (`filter`, `drop`, `forward`, `attach`).
+//! Each program changes in one step or not at all: those of a chain are added and changed in the
+//! order in which they run, then others are removed. An error of one interface does not affect
+//! others. Not here: the changes themselves (`filter`, `drop`, `forward`, `attach`, `chain`).
 
 mod change;
 mod current;
@@ -25,21 +26,21 @@ use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 pub use change::{Action, Change};
-use current::Current;
-use prepared::{Prepared, Request};
+use current::{Current, Wanted};
+use prepared::{ApplyPlacement, Prepared, Request};
 pub use save::{SaveOptions, Saved, save};
 pub use wait::wait;
 
 use crate::Control;
 use crate::attach;
-use crate::declaration::{DeclarationError, Declarations, OnStop, Reason};
+use crate::chain::{self, MemberChange};
+use crate::declaration::{DeclarationError, Declarations, Kind, OnStop, Program, Reason};
 use crate::detection::AutoOptions;
-use crate::drop;
-use crate::error::{Result, full};
-use crate::filter::{temporary, update::Update};
-use crate::forward;
+use crate::error::{ChainError, Result, full};
 use crate::lockout::Lockout;
-use crate::state::State;
+use crate::record::Record;
+use crate::state::{Generation, State};
+use crate::target::{Place, Target};
 
 /// How declarations are applied.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +71,7 @@ pub struct InterfacePlan {
     pub file: Option<PathBuf>,
     /// The interface exists.
     pub present: bool,
-    /// Changes in the order in which they are shown; they take effect in one step.
+    /// Changes in the order in which they are made.
     pub changes: Vec<Change>,
     /// The changes were made; `false` in a plan, and after an error.
     pub applied: bool,
@@ -85,9 +86,12 @@ pub struct InterfacePlan {
     /// All programs on it were attached by this project.
     #[serde(skip)]
     is_ours: bool,
-    /// A program on it comes from the declaration.
+    /// Programs that come from the declaration: names of interface and program.
     #[serde(skip)]
-    is_declared: bool,
+    declared: Vec<(String, String)>,
+    /// Programs run, or are to run, beside others, or have a place in a chain.
+    #[serde(skip)]
+    is_chain: bool,
 }
 
 /// A file that is not valid.
@@ -140,9 +144,10 @@ pub fn plan(control: &Control, declarations: Declarations, only: &[String]) -> R
     let broken: BTreeSet<_> = errors.iter().map(|error| error.path.clone()).collect();
     let covered: BTreeSet<_> =
         prepared.iter().flat_map(|(names, _)| names.iter().cloned()).collect();
+    let wishes: Vec<_> = prepared.iter().map(|one| wishes(one, &prepared)).collect();
     let mut interfaces = Vec::new();
-    for (names, one) in prepared {
-        interfaces.push(planned(names, one, &current));
+    for ((names, one), others) in prepared.into_iter().zip(wishes) {
+        interfaces.push(planned(names, one, others, &current));
     }
     for (name, one) in &current {
         let declared = one.declared_in(&dir).filter(|path| !broken.contains(*path));
@@ -173,7 +178,8 @@ impl Plan {
         let detaches =
             |one: &InterfacePlan| one.changes.iter().all(|change| change.action == Action::Detach);
         let mut order: Vec<_> = self.interfaces.iter_mut().collect();
-        order.sort_by_key(|one| detaches(one));
+        // A program for several interfaces joins what is declared on each of them.
+        order.sort_by_key(|one| (detaches(one), one.members.len()));
         for one in order {
             if one.changes.is_empty() || one.error.is_some() {
                 continue;
@@ -200,13 +206,13 @@ pub fn stop(control: &Control, declarations: Declarations, only: &[String]) -> R
     plan.interfaces.retain(|one| is_detached(one) && one.present);
     for one in &mut plan.interfaces {
         // A program that a command or another tool attached meanwhile remains.
-        one.prepared = None;
-        one.changes.clear();
+        let detach = |(interface, program): &(String, String)| {
+            let text = format!("detach {program}, because the service stops");
+            Change::new(interface, Action::Detach, program, text)
+        };
         one.error = None;
-        if one.is_ours && one.is_declared {
-            let text = "detach, because the service stops";
-            one.changes.push(Change::new(Action::Detach, "all", text));
-        }
+        one.changes =
+            if one.is_ours { one.declared.iter().map(detach).collect() } else { Vec::new() };
     }
     plan.apply(control, &ApplyOptions::default());
     Ok(plan)
@@ -231,27 +237,56 @@ fn resolve(prepared: Prepared, links: &[Link]) -> Result<Resolved, DeclarationEr
             });
         }
     };
-    let program = prepared.declaration.program.as_ref();
-    let members = program.map_or_else(|| vec![name.clone()], |program| program.interfaces(&name));
+    let members = prepared.declaration.interfaces(&name);
     Ok((members, prepared))
 }
 
-/// Refuses declarations that have an interface in common: none of them is applied.
+/// Refuses declarations that cannot be made true together: none of them is applied.
 fn refuse_duplicates(prepared: &mut Vec<Resolved>, errors: &mut Vec<DeclarationError>) {
     let path = |one: &Resolved| one.1.declaration.path.clone();
     let mut found = Vec::new();
     for (number, one) in prepared.iter().enumerate() {
         let others = prepared.iter().enumerate().filter(|(other, _)| *other != number);
-        let shared = others.filter_map(|(_, other)| {
-            let interface = one.0.iter().find(|name| other.0.contains(name))?;
-            Some((interface.clone(), path(other)))
-        });
-        found.extend(shared.take(1).map(|(interface, other)| (path(one), interface, other)));
+        let conflicts = others.filter_map(|(_, other)| conflict(one, other));
+        found.extend(conflicts.take(1).map(|reason| (path(one), reason)));
     }
-    for (path, interface, other) in found {
+    for (path, reason) in found {
         prepared.retain(|(_, one)| one.declaration.path != path);
-        errors.push(DeclarationError { path, reason: Reason::Duplicate { interface, other } });
+        errors.push(DeclarationError { path, reason });
     }
+}
+
+/// Why two declarations cannot both be made true. One may forward to the interface of another,
+/// where its program joins those that are declared there.
+fn conflict(one: &Resolved, other: &Resolved) -> Option<Reason> {
+    let ((names, own), (others, second)) = (one, other);
+    let interface = names.iter().find(|name| others.contains(name))?;
+    let path = || second.declaration.path.clone();
+    let are_same = names[0] == others[0];
+    let forwards = |one: &Prepared| one.on(false).next().is_some();
+    let is_empty = |one: &Prepared| one.declaration.programs.is_empty();
+    let both_forward = forwards(own) && forwards(second);
+    if are_same || both_forward || is_empty(own) || is_empty(second) {
+        return Some(Reason::Duplicate { interface: interface.clone(), other: path() });
+    }
+    (own.declaration.mode != second.declaration.mode)
+        .then(|| Reason::OtherMode { interface: interface.clone(), other: path() })
+}
+
+/// Names of the programs that other declarations want on the interfaces of one.
+type Wishes = BTreeMap<String, BTreeSet<String>>;
+
+fn wishes((names, one): &Resolved, all: &[Resolved]) -> Wishes {
+    let mut wishes = Wishes::new();
+    let path = |prepared: &Prepared| prepared.declaration.path.clone();
+    for (others, other) in all.iter().filter(|(_, other)| path(other) != path(one)) {
+        for name in names.iter().filter(|name| others.contains(name)) {
+            let programs = other.on(others[0] == *name);
+            let programs = programs.map(|(program, _)| program.name().to_owned());
+            wishes.entry(name.clone()).or_default().extend(programs);
+        }
+    }
+    wishes
 }
 
 fn is_declared(prepared: &[Resolved], link: &Link) -> bool {
@@ -261,61 +296,81 @@ fn is_declared(prepared: &[Resolved], link: &Link) -> bool {
 fn planned(
     members: Vec<String>,
     prepared: Prepared,
+    mut others: Wishes,
     current: &BTreeMap<String, Current>,
 ) -> InterfacePlan {
     let name = members[0].clone();
     let present = members.iter().all(|name| current.contains_key(name));
     let running: Vec<_> = members.iter().filter_map(|name| current.get(name)).collect();
+    let mut wanted = Vec::new();
+    for one in &running {
+        let others = others.remove(&one.name).unwrap_or_default();
+        let is_declared = one.name == name;
+        wanted.push((*one, Wanted { prepared: &prepared, own: &name, is_declared, others }));
+    }
+    let has_place = |(program, _): (&Program, _)| program.place != Place::default();
+    let is_chain = prepared.on(true).any(has_place)
+        || wanted.iter().any(|(one, wanted)| one.has_chain() || wanted.count() > 1);
     let changes = match present {
-        true => changes(&running, &prepared),
+        true => changes(&wanted),
         false => Ok(Vec::new()),
     };
     let (changes, error) = match changes {
         Ok(changes) => (changes, None),
         Err(error) => (Vec::new(), Some(full(&error))),
     };
+    let path = &prepared.declaration.path;
+    let declared = running.iter().flat_map(|one| {
+        let members = one.members().filter(|member| member.is_declared_by(path));
+        members.map(|member| (one.name.clone(), member.name().to_owned()))
+    });
     InterfacePlan {
-        name,
-        file: Some(prepared.declaration.path.clone()),
+        file: Some(path.clone()),
         present,
         changes,
         applied: false,
         error,
         is_ours: running.iter().all(|one| one.is_ours()),
-        is_declared: running.iter().any(|one| one.is_declared_by(&prepared.declaration.path)),
+        declared: declared.collect(),
+        is_chain,
+        name,
         members,
         prepared: Some(Box::new(prepared)),
     }
 }
 
-/// Changes of the interface, else of those that change with it.
-fn changes(running: &[&Current], prepared: &Prepared) -> Result<Vec<Change>> {
-    for one in running {
-        let changes = one.changes(prepared)?;
-        if !changes.is_empty() {
-            return Ok(changes);
-        }
+/// Changes of the interface and of those that change with it. A change that concerns a program on
+/// all of them is listed once.
+fn changes(wanted: &[(&Current, Wanted<'_>)]) -> Result<Vec<Change>> {
+    let mut all: Vec<Change> = Vec::new();
+    for (current, wanted) in wanted {
+        let mut changes = current.changes(wanted)?;
+        let is_of = |known: &Change, change: &Change| {
+            known.program == change.program && known.interface != change.interface
+        };
+        changes.retain(|change| {
+            change.action == Action::Detach || !all.iter().any(|known| is_of(known, change))
+        });
+        all.extend(changes);
     }
-    Ok(Vec::new())
+    // What is removed protects until the others run.
+    all.sort_by_key(|change| change.action == Action::Detach);
+    Ok(all)
 }
 
 fn no_longer_declared(name: &str, current: &Current) -> InterfacePlan {
-    let detach = |one| {
-        let program = Current::name_of(one);
-        let text = format!("detach {program}, which is no longer declared");
-        Change::new(Action::Detach, &program, text)
-    };
     InterfacePlan {
         name: name.to_owned(),
         file: None,
         present: true,
-        changes: current.running.iter().map(detach).collect(),
+        changes: current.detached(", which is no longer declared"),
         applied: false,
         error: None,
         prepared: None,
         members: vec![name.to_owned()],
         is_ours: current.is_ours(),
-        is_declared: true,
+        declared: Vec::new(),
+        is_chain: false,
     }
 }
 
@@ -326,72 +381,126 @@ impl InterfacePlan {
     }
 
     fn apply(&self, control: &Control, options: &ApplyOptions) -> Result<()> {
-        let request = self.prepared.as_ref().and_then(|prepared| prepared.request.as_ref());
-        let Some(request) = request else {
+        let prepared = self.prepared.as_ref().filter(|one| !one.requests.is_empty());
+        let Some(prepared) = prepared else {
             let mut members = self.members.iter();
             return members.try_for_each(|name| attach::detach(control, name, false).map(|_| ()));
         };
-        if self.changes.iter().all(|change| change.action == Action::Adopt) {
-            return self.adopt(control);
+        if self.is_chain && options.confirm.is_some() {
+            return Err(ChainError::Confirm.into());
         }
-        self.make(control, request, options)
-    }
-
-    /// Makes the call of the library that the declaration amounts to.
-    fn make(&self, control: &Control, request: &Request, options: &ApplyOptions) -> Result<()> {
-        let ApplyOptions { confirm, lockout, .. } = *options;
-        let is_replaced = |replace: bool| replace || self.is_ours;
-        match request.clone() {
-            Request::Filter(file, mut asked) => {
-                let placement = &mut asked.placement;
-                (placement.confirm, placement.lockout) = (confirm, lockout);
-                placement.replace = is_replaced(placement.replace);
-                let update = Update::begin(control, &self.name)?;
-                let mut file = file;
-                asked.temporary = temporary::keep(update.active(), &mut file)?;
-                update.apply(&file, &asked)?;
-            }
-            Request::Drop(mut asked) => {
-                let placement = &mut asked.placement;
-                (placement.confirm, placement.lockout) = (confirm, lockout);
-                placement.replace = self.replaces(placement.replace);
-                drop::configure(control, &self.name, &asked)?;
-            }
-            Request::Forward(mut asked) => {
-                let placement = &mut asked.placement;
-                (placement.confirm, placement.lockout) = (confirm, lockout);
-                placement.replace = self.replaces(placement.replace);
-                forward::configure(control, &self.members, &asked)?;
-            }
-            Request::Object(mut opened, mut asked) => {
-                let placement = &mut asked.placement;
-                (placement.confirm, placement.lockout) = (confirm, lockout);
-                placement.replace = is_replaced(placement.replace);
-                attach::attach(control, &self.name, &mut opened, &asked)?;
-            }
+        for (program, request) in prepared.on(true) {
+            let of_program = |change: &&Change| {
+                change.program == program.name() && change.action != Action::Detach
+            };
+            let changes: Vec<_> = self.changes.iter().filter(of_program).collect();
+            self.change(control, (program, request), &changes, options)?;
+        }
+        let removed = self.changes.iter().filter(|change| change.action == Action::Detach);
+        for change in removed {
+            remove(control, change)?;
         }
         Ok(())
     }
 
+    /// Changes one program.
+    fn change(
+        &self,
+        control: &Control,
+        (program, request): (&Program, &Request),
+        changes: &[&Change],
+        options: &ApplyOptions,
+    ) -> Result<()> {
+        let all = |action| changes.iter().all(|change| change.action == action);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if all(Action::Adopt) {
+            let Some(path) = self.file.as_deref() else { return Ok(()) };
+            let interfaces = self.interfaces_of(program);
+            return interfaces.iter().try_for_each(|one| adopt(control, one, program.name(), path));
+        }
+        if all(Action::Move) {
+            return self.put_in_place(control, program);
+        }
+        let restarts =
+            changes.iter().any(|change| change.restarts || change.action == Action::Mode);
+        let place = self.place(program, changes).filter(|_| !restarts);
+        let has_place = place.is_some();
+        let declared = self.prepared.as_ref().is_some_and(|one| one.declaration.replace);
+        let replace = match (&request, has_place) {
+            (_, true) => declared,
+            (Request::Drop(_) | Request::Forward(_), false) => self.replaces(declared, changes),
+            (_, false) => declared || self.is_ours,
+        };
+        let ApplyOptions { confirm, lockout, .. } = *options;
+        let placement = ApplyPlacement { confirm, lockout, replace, place };
+        request.clone().placed(&placement).make(control, &self.members)?;
+        let is_placed = has_place || program.place == Place::default();
+        if is_placed { Ok(()) } else { self.put_in_place(control, program) }
+    }
+
+    /// Where the program runs among others; `None` if it runs alone.
+    fn place(&self, program: &Program, changes: &[&Change]) -> Option<Place> {
+        // Rules are changed in place.
+        let renew =
+            changes.iter().any(|change| !matches!(change.action, Action::Attach | Action::Rules));
+        let renew = renew && !matches!(program.kind, Kind::Filter { .. });
+        self.is_chain.then(|| Place { renew, ..program.place.clone() })
+    }
+
     /// Whether another program is to be replaced. If rules alone change, the program continues to
     /// run, with its counters.
-    fn replaces(&self, asked: bool) -> bool {
-        let in_place = self.changes.iter().all(|change| change.action == Action::Rules);
+    fn replaces(&self, asked: bool, changes: &[&Change]) -> bool {
+        let in_place = changes.iter().all(|change| change.action == Action::Rules);
         !in_place && (asked || self.is_ours)
     }
 
-    /// Records the declaration of programs that run as declared.
-    fn adopt(&self, control: &Control) -> Result<()> {
-        let Some(path) = self.file.as_deref() else { return Ok(()) };
-        self.members.iter().try_for_each(|name| adopt(control, name, path))
+    /// Moves a program to its priority.
+    fn put_in_place(&self, control: &Control, program: &Program) -> Result<()> {
+        let Place { continue_on, .. } = program.place.clone();
+        let continue_on = Some(continue_on.unwrap_or_default());
+        let change = MemberChange { priority: Some(program.priority()), continue_on };
+        for interface in self.interfaces_of(program) {
+            chain::change(control, interface, program.name(), change)?;
+        }
+        Ok(())
+    }
+
+    /// The interfaces that the program runs on.
+    fn interfaces_of(&self, program: &Program) -> &[String] {
+        match program.kind {
+            Kind::Forward(_) => &self.members,
+            _ => &self.members[..1],
+        }
     }
 }
 
-fn adopt(control: &Control, interface: &str, declaration: &Path) -> Result<()> {
-    let target = crate::target::Target::open(control, interface)?;
+/// Removes a program; others continue to run.
+fn remove(control: &Control, change: &Change) -> Result<()> {
+    let Change { interface, program, .. } = change;
+    let runs_alone = members(&Target::open(control, interface)?)?.len() == 1;
+    match runs_alone {
+        true => attach::detach(control, interface, false).map(|_| ()),
+        false => chain::remove(control, interface, program).map(|_| ()),
+    }
+}
+
+/// The programs of this project that run on an interface.
+fn members(target: &Target) -> Result<Vec<Generation>> {
+    let mut all = Vec::new();
     for (_, program) in Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs() {
-        if let Some(generation) = target.slot.generation_of(program)? {
-            let record = crate::record::Record::read(&generation)?.unwrap_or_default();
+        all.extend(target.slot.generations_of(program)?);
+    }
+    Ok(all)
+}
+
+/// Records the declaration of a program that runs as declared.
+fn adopt(control: &Control, interface: &str, program: &str, declaration: &Path) -> Result<()> {
+    let target = Target::open(control, interface)?;
+    for generation in members(&target)? {
+        if generation.name() == program {
+            let record = Record::read(&generation)?.unwrap_or_default();
             record.declared_by(declaration).replace(&generation)?;
         }
     }

@@ -3,25 +3,30 @@
 //! Rule: preparing needs no rights and touches no interface, so that `apply --check` and `apply`
 //! refuse the same files for the same reasons.
 
+use std::time::Duration;
+
 use filter::{Environment, File};
 
-use crate::attach::AttachOptions;
+use crate::Control;
+use crate::attach::{self, AttachOptions};
 use crate::declaration::table::pairs;
 use crate::declaration::{Declaration, DeclarationError, Kind, Program, Reason, protected};
 use crate::detection::AutoOptions;
-use crate::drop::DropOptions;
+use crate::drop::{self, DropOptions};
 use crate::error::{Error, Result};
-use crate::filter::{ApplyOptions, FilterPlacement, ruleset, source};
-use crate::forward::ForwardOptions;
+use crate::filter::update::Update;
+use crate::filter::{ApplyOptions, FilterPlacement, ruleset, source, temporary};
+use crate::forward::{self, ForwardOptions};
+use crate::lockout::Lockout;
 use crate::object::{self, Opened};
-use crate::target::Placement;
+use crate::target::{Place, Placement};
 
 /// A declaration, ready to be compared with what runs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub declaration: Declaration,
-    /// `None` if no program may run.
-    pub request: Option<Request>,
+    /// One for each program of the declaration.
+    pub requests: Vec<Request>,
 }
 
 /// The request to a library function that a declaration amounts to.
@@ -33,28 +38,92 @@ pub enum Request {
     Object(Box<Opened>, AttachOptions),
 }
 
+impl Request {
+    /// The request with what depends on what runs.
+    pub fn placed(mut self, options: &ApplyPlacement) -> Self {
+        let ApplyPlacement { confirm, lockout, replace, place } = options.clone();
+        let all = |one: &mut Placement| {
+            (one.confirm, one.lockout, one.replace) = (confirm, lockout, replace);
+            one.place.clone_from(&place);
+        };
+        match &mut self {
+            Self::Filter(_, asked) => {
+                let one = &mut asked.placement;
+                (one.confirm, one.lockout, one.replace) = (confirm, lockout, replace);
+                one.place.clone_from(&place);
+            }
+            Self::Drop(asked) => all(&mut asked.placement),
+            Self::Forward(asked) => all(&mut asked.placement),
+            Self::Object(_, asked) => all(&mut asked.placement),
+        }
+        self
+    }
+
+    /// Makes the call of the library, on the first of these interfaces or, where the program is for
+    /// several, on all of them.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn make(self, control: &Control, interfaces: &[String]) -> Result<()> {
+        let first = &interfaces[0];
+        match self {
+            Self::Filter(mut file, mut asked) => {
+                let update = Update::begin(control, first)?;
+                asked.temporary = temporary::keep(update.active(), &mut file)?;
+                update.apply(&file, &asked)?;
+            }
+            Self::Drop(asked) => {
+                drop::configure(control, first, &asked)?;
+            }
+            Self::Forward(asked) => {
+                forward::configure(control, interfaces, &asked)?;
+            }
+            Self::Object(mut opened, asked) => {
+                attach::attach(control, first, &mut opened, &asked)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a prepared program is placed on what runs.
+#[derive(Clone, Debug, Default)]
+pub struct ApplyPlacement {
+    pub confirm: Option<Duration>,
+    pub lockout: Lockout,
+    pub replace: bool,
+    pub place: Option<Place>,
+}
+
 impl Prepared {
     /// Reads what a declaration names.
     ///
     /// # Errors
     /// Rules or an object cannot be read, or are not valid.
     pub fn new(declaration: Declaration) -> Result<Self, DeclarationError> {
-        if let Some(file) = declaration.program.as_ref().and_then(|program| program.kind.file()) {
+        for file in declaration.programs.iter().filter_map(|program| program.kind.file()) {
             protected(file).map_err(|reason| declaration.error(reason))?;
         }
-        let request = declaration.program.as_ref().map(|program| request(&declaration, program));
-        match request.transpose() {
-            Ok(request) => Ok(Self { declaration, request }),
+        let programs = declaration.programs.iter();
+        match programs.map(|program| request(&declaration, program)).collect() {
+            Ok(requests) => Ok(Self { declaration, requests }),
             Err(error) => Err(declaration.error(Reason::Invalid(Box::new(error)))),
         }
     }
 
+    /// The programs for one of the interfaces, each with its request: all for the declared one, and
+    /// those for several interfaces for the others.
+    pub fn on(&self, is_declared: bool) -> impl Iterator<Item = (&Program, &Request)> {
+        let all = self.declaration.programs.iter().zip(&self.requests);
+        all.filter(move |(program, _)| is_declared || matches!(program.kind, Kind::Forward(_)))
+    }
+
     /// How floods are detected on the interface; `None` if they are not.
     pub fn detection(&self) -> Option<&AutoOptions> {
-        match &self.declaration.program.as_ref()?.kind {
+        self.declaration.programs.iter().find_map(|program| match &program.kind {
             Kind::Filter { detect, .. } => detect.as_deref(),
             _ => None,
-        }
+        })
     }
 
     /// Compiles rules, and finds the program of an object, as loading does.
@@ -62,10 +131,11 @@ impl Prepared {
     /// # Errors
     /// The program could not be made.
     pub fn check(&self) -> Result<(), DeclarationError> {
-        let checked = match &self.request {
-            Some(Request::Filter(file, _)) => check_rules(file),
+        let check = |request: &Request| match request {
+            Request::Filter(file, _) => check_rules(file),
             _ => Ok(()),
         };
+        let checked = self.requests.iter().try_for_each(check);
         checked.map_err(|error| self.declaration.error(Reason::Invalid(Box::new(error))))
     }
 }
@@ -75,7 +145,7 @@ fn check_rules(file: &File) -> Result<()> {
     let names = ruleset::interface_names(&file.ruleset).cloned();
     let environment =
         Environment { interfaces: names.zip(1..).collect(), ..Environment::default() };
-    filter::compile(&file.ruleset, &environment).map(drop).map_err(Error::from)
+    filter::compile(&file.ruleset, &environment).map(std::mem::drop).map_err(Error::from)
 }
 
 fn request(declaration: &Declaration, program: &Program) -> Result<Request> {

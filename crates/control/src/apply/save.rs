@@ -12,7 +12,7 @@ use serde::Serialize;
 use sys::net::Netlink;
 use sys::netns::NetNs;
 
-use super::current::{Current, Running};
+use super::current::{Current, RunningMember};
 use crate::Control;
 use crate::declaration::table::{
     DeclarationTable, DropTable, ForwardTable, OnStop, ProgramTable, table_of,
@@ -21,6 +21,8 @@ use crate::drop::RunningDrop;
 use crate::error::{Context as _, Error, Result};
 use crate::filter::active::ActiveFilter;
 use crate::folder::Folder;
+use crate::member::Member;
+use crate::object;
 use crate::state::State;
 
 /// What to save.
@@ -67,17 +69,19 @@ struct NewText {
 pub fn save(control: &Control, dir: &Path, options: &SaveOptions) -> Result<Saved> {
     let (state, netns) = (State::read(control)?, NetNs::current()?.id()?);
     let (mut saved, mut texts) = (Saved::default(), Vec::new());
-    let mut covered = BTreeSet::new();
+    // Interfaces whose router is in the file of another one.
+    let mut routed = BTreeSet::new();
     for link in Netlink::open()?.links()? {
         let is_wanted = options.interfaces.is_empty() || options.interfaces.contains(&link.name);
-        if link.xdp.is_empty() || !is_wanted || covered.contains(&link.name) {
+        if link.xdp.is_empty() || !is_wanted {
             continue;
         }
         let current = Current::read(&state, netns, &link)?;
-        match declaration(&current)? {
+        match declaration(&current, routed.contains(&link.name))? {
+            Ok((table, _)) if table.programs.is_empty() => {}
             Ok((table, rules)) => {
                 let forward = table.programs.iter().filter_map(|one| one.forward.as_ref());
-                covered.extend(forward.flat_map(|one| one.interfaces.clone()));
+                routed.extend(forward.flat_map(|one| one.interfaces.clone()));
                 texts.extend(rules);
                 texts.push(NewText {
                     path: PathBuf::from(format!("{}.toml", link.name)),
@@ -120,40 +124,55 @@ fn to_write(
 }
 
 /// The declaration of what runs on an interface, with the file of its rules; or why there is none.
+/// The router of an interface that is routed is left out.
 fn declaration(
     current: &Current,
+    is_routed: bool,
 ) -> Result<std::result::Result<(DeclarationTable, Option<NewText>), String>> {
     let [running] = current.running.as_slice() else {
         return Ok(Err("it runs programs in several modes".to_owned()));
     };
-    if running.is_chain {
-        return Ok(Err("it runs a chain, which cannot be declared".to_owned()));
+    if running.members.is_empty() {
+        return Ok(Err(format!("its program `{}` was attached by another tool", running.name())));
     }
-    let Some(generation) = &running.generation else {
-        let name = Current::name_of(running);
-        return Ok(Err(format!("its program `{name}` was attached by another tool")));
-    };
-    let mut rules = None;
-    let program = match generation.name() {
-        "filter" => {
-            let (table, file) = filter(current)?;
-            rules = Some(file);
-            table
-        }
-        "drop" if is_function(running) => drop_table(current, running)?,
-        _ => match running.record.as_ref() {
-            Some(record) => without_own(current, record.program.clone()),
-            None => return Ok(Err("an earlier version of xway attached its program".to_owned())),
-        },
-    };
+    let (mut rules, mut programs) = (None, Vec::new());
+    for member in &running.members {
+        let table = match member.name() {
+            "filter" => {
+                let (table, file) = filter(current)?;
+                rules = Some(file);
+                table
+            }
+            "drop" if is_function(member) => drop_table(current, member)?,
+            name => match member.record.as_ref() {
+                Some(record) if is_routed && record.program.forward.is_some() => continue,
+                Some(record) => without_own(current, record.program.clone()),
+                None => {
+                    return Ok(Err(format!("an earlier version of xway attached `{name}`")));
+                }
+            },
+        };
+        programs.push(placed(member, table));
+    }
     let table = DeclarationTable {
         interface: current.name.clone(),
         mode: running.mode.into(),
         on_stop: OnStop::default(),
         replace: false,
-        programs: vec![program],
+        programs,
     };
     Ok(Ok((table, rules)))
+}
+
+/// The table with the place of the member, where it is not the default.
+fn placed(member: &RunningMember, table: ProgramTable) -> ProgramTable {
+    let own = table.object.as_deref().map(object::stem);
+    let name = own.filter(|own| *own != member.name()).map(|_| member.name().to_owned());
+    let Some(place) = &member.place else { return ProgramTable { name, ..table } };
+    let default = Member::new(member.name(), "");
+    let priority = (place.priority != default.priority).then_some(place.priority);
+    let continue_on = (place.continue_on != default.continue_on).then(|| place.continue_on.clone());
+    ProgramTable { name, priority, continue_on, ..table }
 }
 
 fn filter(current: &Current) -> Result<(ProgramTable, NewText)> {
@@ -170,11 +189,11 @@ fn filter(current: &Current) -> Result<(ProgramTable, NewText)> {
 }
 
 /// Whether the program is the function `drop` with rules, and not the object of this name.
-fn is_function(running: &Running) -> bool {
+fn is_function(running: &RunningMember) -> bool {
     running.record.as_ref().is_some_and(|record| record.program.object.is_none())
 }
 
-fn drop_table(current: &Current, running: &Running) -> Result<ProgramTable> {
+fn drop_table(current: &Current, running: &RunningMember) -> Result<ProgramTable> {
     let drop = RunningDrop::find(&current.slot, current.link.ifindex)?;
     let rules = drop.map_or_else(|| Ok(Vec::new()), |drop| drop.rules())?;
     let record = running.record.clone().unwrap_or_default();

@@ -29,7 +29,7 @@ use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
 use crate::error::{ChainError, Context as _, Error, Result};
 use crate::map_names::MEMBER;
-use crate::member::{self, ChainForm, Member};
+use crate::member::{self, ChainForm, Member, NAME_LIMIT, is_name};
 use crate::notice::Notice;
 use crate::object::{Opened, called};
 use crate::record::Record;
@@ -189,6 +189,22 @@ impl<'t> Chain<'t> {
         let may_count = record.program.count != Some(false);
         let counted = may_count && !counts_itself(&opened.spec, &member.program);
         self.insert(ChainLink::added(Member { counted, ..member }, opened, record))
+    }
+
+    /// Adds a member as it is placed: perhaps instead of the one that has its name.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn place(&mut self, placement: &Placement, link: ChainLink) -> Result<()> {
+        if placement.renews() {
+            self.remove(&link.member.name);
+        }
+        self.insert(link)
+    }
+
+    /// Removes a member, if there is one of this name.
+    pub fn remove(&mut self, name: &str) {
+        self.links.retain(|link| link.member.name != name);
     }
 
     /// Takes a member out.
@@ -500,24 +516,21 @@ fn is_by_verifier(error: &Error) -> bool {
     matches!(error.kernel(), Some(kernel::Error::Verifier { .. }))
 }
 
-/// Whether a program that is placed so joins those that run: programs of this project that it does
-/// not replace.
+/// Whether a program that is placed so joins those that run, programs of this project that it does
+/// not replace, or is the first of those that will.
 pub fn joins(target: &Target, placement: &Placement) -> Result<bool> {
-    if placement.replace {
+    let has_place = placement.place.is_some();
+    if placement.replace && !has_place {
         return Ok(false);
     }
-    let Some((mode, id)) = target.running_mode()? else { return Ok(false) };
-    let joins = mode != Mode::Offload && !target.slot.generations_of(id)?.is_empty();
+    let joins = match target.running_mode()? {
+        Some((mode, id)) => mode != Mode::Offload && !target.slot.generations_of(id)?.is_empty(),
+        None => has_place,
+    };
     match joins && placement.confirm.is_some() {
         true => Err(ChainError::Confirm.into()),
         false => Ok(joins),
     }
-}
-
-/// Whether it is a name of a generation that can be found again.
-fn is_name(name: &str) -> bool {
-    let is_usable = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '-';
-    !name.is_empty() && name.len() <= NAME_LIMIT && name.chars().all(is_usable)
 }
 
 /// Maps that a chain makes anew for a member.
@@ -525,5 +538,3 @@ const OF_CHAIN: [&str; 3] = [MEMBER, VERDICTS_MAP, CALL_MAP];
 /// Name of a member that stands for no program, while packets of an interface without programs are
 /// captured.
 const CAPTURE: &str = "capture";
-/// Characters of a member's name.
-const NAME_LIMIT: usize = 64;

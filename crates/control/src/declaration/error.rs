@@ -28,9 +28,21 @@ pub enum Reason {
     /// The interface has a name that no interface can have.
     #[error("`{word}` is not a valid name or MAC address of an interface")]
     Interface { word: String },
-    /// More than one program.
-    #[error("{number} programs are declared, but an interface runs one: remove all others")]
-    SeveralPrograms { number: usize },
+    /// Two programs with one name.
+    #[error(
+        "two programs have the name `{name}`: give an object another one by `name`, and remove all \
+         but one filter, drop and forward"
+    )]
+    NameTaken { name: String },
+    /// A name that no member can have.
+    #[error("invalid name `{name}`: expected letters, digits, `_` and `-`, at most {limit}")]
+    Name { name: String, limit: usize },
+    /// Several programs on a network card.
+    #[error("{number} programs are declared, but a network card runs one: use another mode")]
+    Offload { number: usize },
+    /// A word in `continue-on` that is not a verdict.
+    #[error("{0} (in continue-on)")]
+    Verdict(#[from] spec::UnknownVerdict),
     /// A program without any of the keys that determine its kind.
     #[error("a program needs one of the keys filter, drop, forward and object")]
     NoKind,
@@ -49,6 +61,9 @@ pub enum Reason {
     /// Two files declare the same interface.
     #[error("{interface} is declared by {} as well: keep one of both", other.display())]
     Duplicate { interface: String, other: PathBuf },
+    /// Two files declare programs of an interface, in different modes.
+    #[error("{interface} has another mode in {}: its programs run in one mode", other.display())]
+    OtherMode { interface: String, other: PathBuf },
     /// Several interfaces have the declared address.
     #[error(
         "{} have the address {address}: declare the interface by its name",

@@ -35,6 +35,8 @@ pub use table::{DropTable, ForwardTable, OnStop, ProgramTable};
 
 use crate::detection::AutoOptions;
 use crate::error::{Context as _, Result};
+use crate::member::{NAME_LIMIT, default_priority, is_name};
+use crate::target::Place;
 use crate::text;
 use table::DeclarationTable;
 
@@ -48,8 +50,8 @@ pub struct Declaration {
     pub on_stop: OnStop,
     /// Replace a program that another tool attached.
     pub replace: bool,
-    /// `None` if no program may run.
-    pub program: Option<Program>,
+    /// In the order in which they run; none if no program may run.
+    pub programs: Vec<Program>,
 }
 
 /// Which interface a declaration is for.
@@ -65,6 +67,8 @@ pub enum Selector {
 pub struct Program {
     pub kind: Kind,
     pub table: ProgramTable,
+    /// Its place among several programs.
+    pub place: Place,
 }
 
 /// The kind of a declared program.
@@ -142,11 +146,7 @@ impl Declaration {
         let table: DeclarationTable =
             toml::from_str(text).map_err(|error| failed(Reason::Syntax(Box::new(error))))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let program = match table.programs.as_slice() {
-            [] => None,
-            [only] => Some(Program::new(only, folder).map_err(failed)?),
-            several => return Err(failed(Reason::SeveralPrograms { number: several.len() })),
-        };
+        let programs = programs(&table, folder).map_err(failed)?;
         let interface = Selector::parse(&table.interface)
             .ok_or_else(|| failed(Reason::Interface { word: table.interface.clone() }))?;
         Ok(Self {
@@ -155,12 +155,35 @@ impl Declaration {
             mode: table.mode.into(),
             on_stop: table.on_stop,
             replace: table.replace,
-            program,
+            programs,
         })
     }
 }
 
+/// The programs in the order in which they run.
+fn programs(table: &DeclarationTable, folder: &Path) -> Result<Vec<Program>, Reason> {
+    let made = table.programs.iter().map(|one| Program::new(one, folder));
+    let mut programs = made.collect::<Result<Vec<_>, _>>()?;
+    programs.sort_by_key(Program::priority);
+    for (number, one) in programs.iter().enumerate() {
+        if programs[..number].iter().any(|other| other.name() == one.name()) {
+            return Err(Reason::NameTaken { name: one.name().to_owned() });
+        }
+    }
+    match (table.mode.into(), programs.len()) {
+        (Mode::Offload, number @ 2..) => Err(Reason::Offload { number }),
+        _ => Ok(programs),
+    }
+}
+
 impl Declaration {
+    /// The declared interface, and those that `forward` changes with it.
+    pub fn interfaces(&self, own: &str) -> Vec<String> {
+        let further =
+            self.programs.iter().flat_map(|program| program.interfaces(own).into_iter().skip(1));
+        std::iter::once(own.to_owned()).chain(further).collect()
+    }
+
     /// The error for this file.
     pub(crate) fn error(&self, reason: Reason) -> DeclarationError {
         DeclarationError { path: self.path.clone(), reason }
@@ -210,11 +233,20 @@ impl Program {
         if let Kind::Object { path } = &kind {
             table.object = Some(path.clone());
         }
-        Ok(Self { kind, table })
+        let place = place(&table)?;
+        Ok(Self { kind, table, place })
+    }
+
+    /// Its number in the order in which programs run.
+    pub fn priority(&self) -> u32 {
+        self.place.priority.unwrap_or_else(|| default_priority(self.name()))
     }
 
     /// Name of what is attached: that of its generations.
     pub fn name(&self) -> &str {
+        if let Some(name) = &self.place.name {
+            return name;
+        }
         match &self.kind {
             Kind::Object { path } => crate::object::stem(path),
             kind => kind.name(),
@@ -227,6 +259,17 @@ impl Program {
         let further = further.filter(|name| *name != own).cloned();
         std::iter::once(own.to_owned()).chain(further).collect()
     }
+}
+
+/// The declared place of a program.
+fn place(table: &ProgramTable) -> Result<Place, Reason> {
+    let (name, priority) = (table.name.clone(), table.priority);
+    if let Some(name) = name.clone().filter(|name| !is_name(name)) {
+        return Err(Reason::Name { name, limit: NAME_LIMIT });
+    }
+    let verdicts = |words: &Vec<String>| words.iter().map(|word| word.parse()).collect();
+    let continue_on = table.continue_on.as_ref().map(verdicts).transpose()?;
+    Ok(Place { name, priority, continue_on, renew: false })
 }
 
 impl Kind {
@@ -286,10 +329,22 @@ impl Kind {
     /// Keys that are allowed beside the key of the kind.
     fn options(&self) -> &'static [&'static str] {
         match self {
-            Self::Filter { .. } => &["set", "memory", "ignore-stripped-tags", "detect"],
-            Self::Drop => &["set"],
-            Self::Forward(_) => &["set", "ignore-stripped-tags"],
-            Self::Object { .. } => &["program", "type", "count", "set", "map-size", "kconfig"],
+            Self::Filter { .. } => {
+                &["set", "memory", "ignore-stripped-tags", "detect", "priority", "continue-on"]
+            }
+            Self::Drop => &["set", "priority", "continue-on"],
+            Self::Forward(_) => &["set", "ignore-stripped-tags", "priority", "continue-on"],
+            Self::Object { .. } => &[
+                "program",
+                "type",
+                "count",
+                "set",
+                "map-size",
+                "kconfig",
+                "name",
+                "priority",
+                "continue-on",
+            ],
         }
     }
 }
@@ -312,6 +367,9 @@ impl ProgramTable {
             ("memory", self.memory.is_some()),
             ("detect", self.detect.is_some()),
             ("ignore-stripped-tags", self.ignore_stripped_tags),
+            ("name", self.name.is_some()),
+            ("priority", self.priority.is_some()),
+            ("continue-on", self.continue_on.is_some()),
         ];
         all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
     }

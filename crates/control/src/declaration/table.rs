@@ -88,6 +88,15 @@ pub struct ProgramTable {
     /// The daemon detects floods, and loads temporary rules against them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detect: Option<DetectTable>,
+    /// Name of the member of a chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Members of a chain run in ascending order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Names of the verdicts after which the next member runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continue_on: Option<Vec<String>>,
 }
 
 /// The options of `drop`.

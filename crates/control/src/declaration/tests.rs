@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use filter::runtime::detect::Threshold;
+use spec::Verdict;
 
 use super::*;
 use crate::detection::DetectOptions;
@@ -12,7 +13,7 @@ fn parse(text: &str) -> Result<Declaration, String> {
 }
 
 fn program(text: &str) -> Program {
-    parse(&format!("interface = 'eth1'\n[[program]]\n{text}")).unwrap().program.unwrap()
+    parse(&format!("interface = 'eth1'\n[[program]]\n{text}")).unwrap().programs.remove(0)
 }
 
 #[test]
@@ -21,7 +22,7 @@ fn a_file_names_an_interface_and_its_program() {
     let declared = parse(text).unwrap();
     assert_eq!(declared.interface, Selector::Name("eth1".to_owned()));
     assert_eq!((declared.mode, declared.on_stop), (Mode::Generic, OnStop::Detach));
-    assert!(declared.replace && declared.program.is_none());
+    assert!(declared.replace && declared.programs.is_empty());
     let declared = parse("interface = '52:54:00:00:00:01'").unwrap();
     assert!(matches!(declared.interface, Selector::Mac(_)));
     assert_eq!((declared.mode, declared.on_stop), (Mode::Native, OnStop::Leave));
@@ -45,6 +46,22 @@ fn each_kind_of_program_has_its_options() {
     assert_eq!(object.kind, Kind::Object { path: "/etc/xway/x/count.bpf.o".to_owned() });
     assert_eq!(object.name(), "count");
     assert_eq!(program("object = 'drop'").kind, Kind::Object { path: "drop".to_owned() });
+}
+
+#[test]
+fn several_programs_run_in_the_order_of_their_priorities() {
+    let declared = parse(
+        "interface = 'eth1'\n[[program]]\nforward = { interfaces = ['eth2'] }\n[[program]]\n\
+         object = 'count.o'\nname = 'seen'\npriority = 50\ncontinue-on = ['pass', 'drop']\n\
+         [[program]]\nfilter = 'rules/eth1.toml'",
+    )
+    .unwrap();
+    let names: Vec<_> = declared.programs.iter().map(|one| (one.name(), one.priority())).collect();
+    assert_eq!(names, [("seen", 50), ("filter", 100), ("forward", 400)]);
+    let verdicts = [Verdict::Pass, Verdict::Drop].into_iter().collect();
+    assert_eq!(declared.programs[0].place.continue_on, Some(verdicts));
+    assert_eq!(declared.programs[1].place, Place::default());
+    assert_eq!(declared.interfaces("eth1"), ["eth1", "eth2"]);
 }
 
 #[test]
@@ -96,7 +113,18 @@ fn what_is_wrong_is_named_with_its_place() {
         ("interface = 'eth1'\n[[program]]\ndrop.rules = []\nmemory = '1MiB'", "`memory` is not an"),
         ("interface = 'eth1'\n[[program]]\nfilter = 'a'\nmemory = 'big'", "invalid memory `big`"),
         ("interface = 'eth1'\n[[program]]\ndrop.rules = ['x']", "line 3"),
-        ("interface = 'eth1'\n[[program]]\nobject = 'a'\n[[program]]\nobject = 'b'", "2 programs"),
+        (
+            "interface = 'eth1'\n[[program]]\nobject = 'a'\n[[program]]\nobject = 'x/a'",
+            "two programs have the name `a`",
+        ),
+        (
+            "interface = 'eth1'\nmode = 'offload'\n[[program]]\nobject = 'a'\n\
+             [[program]]\nobject = 'b'",
+            "2 programs are declared",
+        ),
+        ("interface = 'eth1'\n[[program]]\nobject = 'a'\nname = '../a'", "invalid name `../a`"),
+        ("interface = 'eth1'\n[[program]]\nobject = 'a'\ncontinue-on = ['go']", "`go`"),
+        ("interface = 'eth1'\n[[program]]\nfilter = 'a'\nname = 'b'", "`name` is not an option"),
     ];
     for (text, part) in table {
         let error = parse(text).unwrap_err();

@@ -13,7 +13,7 @@ use crate::composition::link::{self, ChainLink, Code};
 use crate::error::{Error, Result};
 use crate::member::Member;
 use crate::state::Generation;
-use crate::target::Target;
+use crate::target::{Placement, Target};
 
 /// Compiles the rules of a filter that runs, as a member of a chain.
 ///
@@ -46,13 +46,18 @@ pub fn open(target: &Target) -> Result<Chain<'_>> {
 ///
 /// # Errors
 /// The chain runs in another mode.
-pub fn put(chain: &mut Chain<'_>, mode: Mode, link: Replacement) -> Result<()> {
-    chain.set_mode(mode)?;
+pub fn put(chain: &mut Chain<'_>, placement: &Placement, link: Replacement) -> Result<()> {
+    chain.set_mode(placement.mode)?;
     let known = chain.take(NAME).map(|known| known.member);
     let Replacement { spec, program, shared } = link;
+    let placed = placement.member(NAME, &program);
     let member = match known {
-        Ok(member) => Member { program, ..member },
-        Err(_) => Member::new(NAME, &program),
+        Ok(known) if placement.place.is_none() => Member { program, ..known },
+        Ok(known) => {
+            let (priority, continue_on) = (placed.priority, placed.continue_on);
+            Member { program, priority, continue_on, ..known }
+        }
+        Err(_) => placed,
     };
     chain.insert(ChainLink { shared, ..ChainLink::new(member, spec) })
 }

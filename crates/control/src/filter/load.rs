@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::memory::Memory;
 use crate::lockout::Lockout;
+use crate::target::Place;
 
 /// How the program of a rule set is attached.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct FilterPlacement {
     pub lockout: Lockout,
     /// The declaration that the change comes from.
     pub declaration: Option<PathBuf>,
+    /// The place in a chain, see [`Placement::place`](crate::Placement::place).
+    pub place: Option<Place>,
 }
 
 /// How a rule set is loaded.

@@ -161,7 +161,7 @@ impl Update {
         let handover_s = clock.lap();
         let timings =
             by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-                let alone = options.placement.replace;
+                let alone = options.placement.replace && options.placement.place.is_none();
                 self.install(&made, (handover.as_ref(), &shared), program, (&placement, alone))
             })?;
         tagging.keep();
@@ -193,6 +193,7 @@ impl Update {
             confirm: asked.confirm,
             lockout: asked.lockout,
             declaration: asked.declaration.clone(),
+            place: asked.place.clone(),
         }
     }
 
@@ -304,7 +305,7 @@ impl Update {
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
         let mut chain = chained::open(&self.target)?;
         let replacement = Replacement { spec: made.spec.clone(), program, shared };
-        chained::put(&mut chain, placement.mode, replacement)?;
+        chained::put(&mut chain, placement, replacement)?;
         let loaded = chain.load()?;
         made.actions.fill(|name| loaded.map(NAME, name))?;
         timings.load_s = clock.lap();
@@ -323,7 +324,9 @@ impl Update {
         if alone {
             return Ok(false);
         }
-        let joins = self.active.is_none() && composition::joins(&self.target, placement)?;
+        // With a place of its own, a filter that runs alone becomes the first member of a chain.
+        let may_join = self.active.is_none() || placement.place.is_some();
+        let joins = may_join && composition::joins(&self.target, placement)?;
         Ok(joins || self.is_chained()?)
     }
 

@@ -7,9 +7,9 @@
 //! 6.12 and 6.18). So such a program is loaded with instructions in front that never run. The
 //! verifier removes these before it makes others longer.
 //!
-//! Rule: the first load has room for all that the verifier can add. To load again after a move is
-//! no remedy: the moved program counts among those of the device until the kernel frees it, which
-//! it does some time after the last descriptor is closed. Hiding constants (`bpf_jit_harden=2`)
+//! Rule: the first load has room for all that the verifier can add. It does not help to
+//! load again after a move: the moved program counts among those of the device until the kernel
+//! frees it, some time after the last descriptor is closed. Hiding constants (`bpf_jit_harden=2`)
 //! moves every program, whatever its length, so nothing is bound then.
 
 use std::os::fd::AsFd as _;

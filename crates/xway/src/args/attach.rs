@@ -70,7 +70,7 @@ impl From<ModeArg> for kernel::Mode {
 impl From<Placement> for control::Placement {
     fn from(Placement { mode, replace, set, caution }: Placement) -> Self {
         let (confirm, lockout) = (caution.confirm, caution.lockout());
-        Self { mode: mode.into(), replace, set, confirm, lockout, declaration: None }
+        Self { mode: mode.into(), replace, set, confirm, lockout, ..Self::default() }
     }
 }
 

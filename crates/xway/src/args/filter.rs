@@ -93,7 +93,7 @@ impl From<&FilterPlacement> for control::filter::FilterPlacement {
             ignore_stripped_tags: args.ignore_stripped_tags,
             confirm: args.caution.confirm,
             lockout: args.caution.lockout(),
-            declaration: None,
+            ..Self::default()
         }
     }
 }

@@ -46,18 +46,21 @@ fn interface(one: &InterfacePlan, style: Paint) -> String {
         _ => "would change".to_owned(),
     };
     let mut lines = vec![format!("{}: {outcome}", style.bold(&one.name))];
-    lines.extend(one.changes.iter().flat_map(|change| change_lines(change, style)));
+    lines.extend(one.changes.iter().flat_map(|change| change_lines(change, &one.name, style)));
     lines.join("\n")
 }
 
-fn change_lines(change: &Change, style: Paint) -> Vec<String> {
+/// A change; of another interface than that of the declaration, with its name.
+fn change_lines(change: &Change, own: &str, style: Paint) -> Vec<String> {
     let coloured = |line: &String| match line.as_bytes().first() {
         Some(b'-') => style.bad(line),
         Some(b'+') => style.good(line),
         _ => line.clone(),
     };
     let diff = change.diff.iter().map(|line| format!("      {}", coloured(line)));
-    std::iter::once(format!("  {}", change.text)).chain(diff).collect()
+    let place =
+        if change.interface == own { String::new() } else { format!(" on {}", change.interface) };
+    std::iter::once(format!("  {}{place}", change.text)).chain(diff).collect()
 }
 
 fn failures(errors: &[FileError], style: Paint) -> Vec<String> {
