@@ -310,6 +310,61 @@ fn expressions_read_and_errors_say_why_not() {
     assert_eq!(counts.entries.len(), 1);
 }
 
+/// Local variables of the object that keeps its DWARF: in registers, on the stack, constants.
+#[test]
+fn local_variables_have_values() {
+    let capture = Capture::new("locals", &[2]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    debugger.break_at(&numbered("total += sum").to_string().parse().unwrap(), None).unwrap();
+    debugger.go(Motion::Continue, Forward).unwrap();
+    let table = [
+        ("sum", "30"),
+        ("weight", "7"),
+        ("endpoint", "{address: 16777226, port: 7, tags: [2, 6]}"),
+        ("endpoint.address == 10.0.0.1", "1"),
+        ("endpoint.tags[1]", "6"),
+        ("data", "packet+0 (eth.dst)"),
+        ("data[5]", "2"),
+        ("*data", "2"),
+        ("end - data", "42"),
+        ("((struct endpoint *)r10)[-1].port", "7"),
+    ];
+    for (expression, expected) in table {
+        assert_eq!(value(&debugger, expression), expected, "{expression}");
+    }
+    let locals = debugger.state().unwrap().locals;
+    let names: Vec<_> = locals.iter().map(|local| local.name.as_str()).collect();
+    assert_eq!(names, ["ctx", "endpoint", "sum", "data", "end", "weight"]);
+    assert_eq!((locals[0].text.as_str(), locals[2].text.as_str()), ("<optimized out>", "30"));
+    assert_eq!(locals[1].type_text.as_deref(), Some("struct endpoint"));
+    // In a called function, the names are its own.
+    debugger
+        .break_at(&numbered("known = bpf_map_lookup").to_string().parse().unwrap(), None)
+        .unwrap();
+    debugger.go(Motion::Continue, Forward).unwrap();
+    assert_eq!(value(&debugger, "key"), "6");
+    assert_eq!(value(&debugger, "fresh"), "{packets: 1, bytes: 42}");
+    let error = debugger.evaluate(&"sum".parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("there is no variable or header `sum`"), "{error}");
+}
+
+#[test]
+fn a_local_variable_is_watched_in_each_call() {
+    let capture = Capture::new("watch-local", &[2]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    debugger.watch("sum".parse().unwrap(), Some("sum >= 10".parse().unwrap())).unwrap();
+    let mut values = Vec::new();
+    loop {
+        let stop = debugger.go(Motion::Continue, Forward).unwrap();
+        let Reason::Watchpoint { new, .. } = stop.reason else { break };
+        values.push((stop.place.unwrap().function, new));
+    }
+    // `add` has a pointer of this name, which does not change.
+    assert_eq!(values, [("locals_first".to_owned(), "30".to_owned())]);
+}
+
 #[test]
 fn what_does_not_exist_is_named() {
     let capture = Capture::new("errors", &[2]);

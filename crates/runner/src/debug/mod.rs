@@ -96,7 +96,7 @@ impl<'a> Debugger<'a> {
         }
         let Some(first) = first else { return Err(Error::NoPacket { packets, wanted: 1 }) };
         let programs = programs(&Vm::observable(&setup)?, &setup.program.name);
-        let object = Arc::new(Object::new(&setup.spec));
+        let object = Arc::new(Object::new(&setup.spec, &setup.file));
         Ok(Self {
             replay: Replay { setup, object, interrupt },
             programs,

@@ -1,8 +1,9 @@
 //! Questions at the current position.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use control::inventory::Entries;
+use control::inventory::{Entries, Tree};
 use packet::dissect::dissect;
 use serde::Serialize;
 use spec::disasm::{self, SpecNames};
@@ -254,8 +255,20 @@ fn registers(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
         .collect()
 }
 
-fn locals(_scene: &Scene<'_>, _printer: &mut Printer) -> Vec<Answer> {
-    Vec::new()
+/// Local variables; of several with one name, the innermost.
+fn locals(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
+    let mut known = BTreeSet::new();
+    let variables = scene.variables().into_iter().filter(|one| known.insert(one.name.clone()));
+    let answers = variables.map(|variable| match scene.value_of(variable) {
+        Ok(value) => printer.answer(scene, &variable.name, &value),
+        Err(_) => Answer {
+            name: variable.name.clone(),
+            type_text: Some(scene.object.local_types.type_text(variable.type_id)),
+            value: Tree::Text(OPTIMIZED.to_owned()),
+            text: OPTIMIZED.to_owned(),
+        },
+    });
+    answers.collect()
 }
 
 fn globals(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
@@ -283,6 +296,8 @@ fn packet(scene: &Scene<'_>) -> PacketState {
     }
 }
 
+/// The value of a variable that the compiler keeps nowhere.
+const OPTIMIZED: &str = "<optimized out>";
 /// Entries of a map that are listed.
 const ENTRIES: usize = 1000;
 /// Global variables that are listed.

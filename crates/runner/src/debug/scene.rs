@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spec::btf::Btf;
+use spec::dwarf::{Locals, Location, Variable};
+use spec::insn::Insn;
 use spec::{Global, MapDef, Spec, Verdict};
 use vm::{Map, Run, Step};
 
@@ -20,10 +22,16 @@ pub struct Object {
     pub globals: BTreeMap<String, Global>,
     /// Values of enumerators.
     pub constants: BTreeMap<String, i128>,
+    /// Local variables, if the object has its DWARF.
+    pub locals: Locals,
+    /// The types of local variables.
+    pub local_types: Arc<Btf>,
 }
 
 impl Object {
-    pub fn new(spec: &Spec) -> Self {
+    pub fn new(spec: &Spec, file: &[u8]) -> Self {
+        let locals = Locals::parse(file);
+        let local_types = Arc::new(locals.types.clone());
         let globals = spec.globals().into_iter().map(|global| (global.name.clone(), global));
         let types = spec.btf.clone().map(Arc::new);
         let enums = types.iter().flat_map(|types| types.types()).filter(|ty| ty.kind().is_enum());
@@ -33,13 +41,13 @@ impl Object {
         let verdicts = Verdict::ALL.into_iter();
         let verdicts = verdicts.map(|verdict| (constant(verdict), i128::from(verdict as u32)));
         let constants = verdicts.chain(constants).collect();
-        Self { spec: spec.clone(), globals: globals.collect(), constants, types }
+        let globals = globals.collect();
+        Self { spec: spec.clone(), globals, constants, types, locals, local_types }
     }
 
     /// Whether a function has a local variable of this name.
     pub fn is_local(&self, name: &str) -> bool {
-        let _ = name;
-        false
+        self.locals.has(name)
     }
 }
 
@@ -101,8 +109,59 @@ impl<'a> Scene<'a> {
 
     /// A local variable of the function that runs; `None` if it has none of this name.
     pub fn local(&self, name: &str) -> Option<Result<Value, Unavailable>> {
-        let _ = name;
-        None
+        let variables = self.variables();
+        let variable = variables.iter().find(|variable| variable.name == name)?;
+        Some(self.value_of(variable))
+    }
+
+    /// Local variables whose names are valid, innermost first.
+    pub fn variables(&self) -> Vec<&'a Variable> {
+        let Some((name, slot, _)) = self.function() else { return Vec::new() };
+        self.object.locals.at(name, slot)
+    }
+
+    /// The value of a local variable.
+    pub fn value_of(&self, variable: &Variable) -> Result<Value, Unavailable> {
+        let name = &variable.name;
+        let none = || Unavailable(format!("`{name}` is optimized out here"));
+        let (step, (function, slot, insns)) = self.step.zip(self.function()).ok_or_else(none)?;
+        let object = self.object;
+        let size = object.local_types.size_of(variable.type_id).unwrap_or(WORD as u64);
+        let size = usize::try_from(size.min(LARGEST)).unwrap_or(WORD);
+        let register = |number: u8| {
+            let value = step.registers[usize::from(number.min(10))];
+            if Step::is_unset(value) { Err(none()) } else { Ok(value) }
+        };
+        let word = |word: u64| word.to_le_bytes()[..size.min(WORD)].to_vec();
+        let read = |address: u64| step.read(address, size).ok_or_else(none);
+        let stack = || {
+            let bytes = object.locals.stack_bytes(function, insns);
+            step.registers[10].wrapping_sub(bytes)
+        };
+        let raw = match variable.place(slot).ok_or_else(none)? {
+            Location::Register(number) => word(register(number)?),
+            Location::Sum { register: number, offset } => {
+                word(register(number)?.wrapping_add_signed(offset))
+            }
+            Location::Memory { register: number, offset } => {
+                read(register(number)?.wrapping_add_signed(offset))?
+            }
+            Location::Stack { offset } => read(stack().wrapping_add_signed(offset))?,
+            Location::StackAddress { offset } => word(stack().wrapping_add_signed(offset)),
+            Location::Constant(value) => word(value.cast_unsigned()),
+        };
+        Ok(Value::typed(raw, &object.local_types, variable.type_id))
+    }
+
+    /// Name of the function that runs, the slot from its first, and its instructions.
+    fn function(&self) -> Option<(&'a str, usize, &'a [Insn])> {
+        let step = self.step?;
+        let source = step.program.source();
+        let after = source.functions.partition_point(|function| function.slot <= step.slot);
+        let start = source.functions[..after].last().map_or(0, |function| function.slot);
+        let end = source.functions.get(after).map_or(source.insns.len(), |next| next.slot);
+        let insns = source.insns.get(start..end)?;
+        Some((step.program.function_name(step.slot), step.slot - start, insns))
     }
 
     /// Whether a name is that of a variable, which hides a header of the packet.
@@ -110,3 +169,8 @@ impl<'a> Scene<'a> {
         self.object.globals.contains_key(name) || self.local(name).is_some()
     }
 }
+
+/// Bytes of a register.
+const WORD: usize = 8;
+/// Bytes of a local variable that are read: a stack has 512.
+const LARGEST: u64 = 4096;

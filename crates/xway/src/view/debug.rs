@@ -110,7 +110,7 @@ fn stop(stop: &Stop, paint: Paint) -> String {
     if let Some(frame) = &stop.place {
         text.push_str(&format!(", {}", head(frame)));
         let line = match &frame.source {
-            Some(source) => format!("{:>LINE$}  {}", source.line, source.text),
+            Some(source) => format!("{:>LINE$}  {}", source.line, spaced(&source.text)),
             None => format!("{:>LINE$}: {}", frame.slot, frame.insn),
         };
         text.push_str(&format!("\n{}", paint.bold(&line)));
@@ -177,7 +177,7 @@ fn hex_dump(digits: &str, offset: usize) -> String {
 
 fn listing(listing: &Listing, paint: Paint) -> String {
     let lines = listing.lines.iter().map(|line| {
-        let text = format!("{:>LINE$}  {}", line.line, line.text);
+        let text = format!("{:>LINE$}  {}", line.line, spaced(&line.text));
         if line.line == listing.line {
             paint.bold(text.trim_end())
         } else {
@@ -203,6 +203,11 @@ fn code(code: &[CodeLine], paint: Paint) -> String {
         text.push_str(&format!("{mark}{:>4}: {}\n", line.slot, line.insn));
     }
     text
+}
+
+/// Indentation by spaces, which each terminal shows the same.
+fn spaced(text: &str) -> String {
+    text.replace('\t', "    ")
 }
 
 /// Columns of a line's number.

@@ -286,8 +286,13 @@ fn index(value: &Value, index: i128, scene: &Scene<'_>) -> Result {
 fn cast(type_name: &str, value: &Value, scene: &Scene<'_>) -> Result {
     let kinds = [Kind::Struct, Kind::Union, Kind::Typedef, Kind::Int, Kind::Enum];
     let none = || Unavailable(format!("the object has no type `{type_name}`"));
-    let types = scene.object.types.as_ref().ok_or_else(none)?;
-    let target = kinds.into_iter().find_map(|kind| types.find(kind, type_name)).ok_or_else(none)?;
+    let all = scene.object.types.iter().chain([&scene.object.local_types]);
+    let found = all.filter_map(|types| {
+        let target = kinds.into_iter().find_map(|kind| types.find(kind, type_name))?;
+        // A declaration alone has no size.
+        types.size_of(target).map(|_| (types, target))
+    });
+    let (types, target) = found.into_iter().next().ok_or_else(none)?;
     let address = integer(value, "a pointer")? as u64;
     Ok(Value::Pointer { address, types: Arc::clone(types), target })
 }
