@@ -172,7 +172,7 @@ pub enum Error {
         /// Why it cannot be listed.
         errno: Errno,
     },
-    /// There are as many breakpoints and watchpoints as permitted.
+    /// There are too many breakpoints and watchpoints.
     #[error("there are {most} breakpoints and watchpoints already: delete one")]
     TooManyStopPoints {
         /// The largest number of them.

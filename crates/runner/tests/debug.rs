@@ -397,7 +397,7 @@ fn what_does_not_exist_is_named() {
     assert!(debugger.go(Motion::Continue, Forward).is_ok(), "short motions end before requests");
 }
 
-/// Without line information, lines are instructions, and the user is told.
+/// Without line information, motions are by instructions, and a note says so.
 #[test]
 fn a_program_without_lines_goes_by_instructions() {
     let capture = Capture::new("lineless", &[2]);

@@ -70,8 +70,12 @@ fn sections() -> std::ops::Range<usize> {
     start.min(OBJECT.len() / 4)..OBJECT.len()
 }
 
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// Damaged bytes are read without a panic, and what is read can be used.
     #[test]

@@ -221,7 +221,7 @@ fn malformed_input_is_an_error_and_no_panic() {
     let wrong = [
         json!({"command": "setBreakpoints", "arguments": {}}),
         json!({"command": "evaluate", "arguments": {"expression": "((((((("}}),
-        json!({"command": "disassemble", "arguments": {"memoryReference": "0xffffffffffff", "instructionCount": 1}}),
+        json!({"command": "disassemble", "arguments": {"memoryReference": "0xffffffffffff"}}),
         json!({"command": "variables", "arguments": {"variablesReference": -1}}),
         json!({"command": "source", "arguments": {"sourceReference": 77}}),
         json!({"command": "dataBreakpointInfo"}),
@@ -258,7 +258,7 @@ fn launch(keys: Value) -> LaunchRequestArguments {
 
 /// The source file, where an editor would have it.
 fn source() -> Source {
-    let path = "/home/someone/project/bpf/test/locals.bpf.c".to_owned();
+    let path = "/project/bpf/test/locals.bpf.c".to_owned();
     Source { path: Some(path), ..Source::default() }
 }
 

@@ -1,4 +1,4 @@
-//! Breakpoints and watchpoints: where a run stops without being told the position.
+//! Breakpoints and watchpoints: where a run stops.
 
 use std::collections::BTreeMap;
 

@@ -268,7 +268,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Goes on backward where the packet begins.
+    /// Continues backward where the packet begins.
     fn before_packet(&self, motion: Motion) -> Result<(Position, Reason)> {
         let here = Position { step: 0, ..self.position };
         let Some(previous) = self.packet_before(here.packet)? else {

@@ -6,7 +6,7 @@ use gimli::DebuggingInformationEntry;
 
 use super::Reader;
 
-/// What is left. An attribute may take no bytes, so that the size of the object is no bound.
+/// What is left. An attribute may take no bytes, so the size of the object does not bound it.
 #[derive(Debug)]
 pub struct Budget(Cell<usize>);
 

@@ -4,7 +4,7 @@ use gimli::{Encoding, Expression, Operation};
 
 use super::{Location, Reader};
 
-/// Where an expression says that the value is; `None` for a form that is not known.
+/// Where the value is by an expression; `None` for a form that is not known.
 pub fn location(expression: Expression<Reader<'_>>, encoding: Encoding) -> Option<Location> {
     let mut operations = expression.operations(encoding);
     let mut location = match operations.next().ok()?? {

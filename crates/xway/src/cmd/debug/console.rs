@@ -132,7 +132,7 @@ fn execute(command: Command, session: &mut Session<'_>, context: &Context) -> Re
     }
 }
 
-/// Shows an error to whoever reads the results.
+/// Shows an error where results are read.
 fn report(error: &anyhow::Error, context: &Context) -> Result<bool> {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
     let mut text = String::new();

@@ -55,7 +55,7 @@ pub fn wait(
     }
 }
 
-/// Tells the client about a message that is not a request.
+/// Reports a message that is not a request.
 fn malformed(sender: &mut Sender<impl Write>, why: &str) -> Result<()> {
     let output = format!("a message was ignored: {why}\n");
     sender.event("output", &json!({"category": "stderr", "output": output}))
