@@ -102,6 +102,11 @@ fn read(path: &str) -> Result<Vec<u8>> {
 }
 
 impl Opened {
+    /// The file; empty for a built-in object.
+    pub fn bytes(&self) -> Arc<[u8]> {
+        Arc::clone(&self.bytes)
+    }
+
     /// The map that keeps the object file beside a program, so that it can be composed with others
     /// later; `None` for a built-in object, and for a file that is larger than a value can be.
     pub(crate) fn kept_map(&self) -> Option<MapDef> {

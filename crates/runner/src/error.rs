@@ -140,6 +140,44 @@ pub enum Error {
         /// Number of the requested packet.
         wanted: u64,
     },
+    /// The capture is a pipe, which cannot be read again.
+    #[error("{capture} is not a file: going backward requires reading it again")]
+    NotRepeatable {
+        /// Path of the capture.
+        capture: String,
+    },
+    /// A request came while the capture was run again; the position is unchanged.
+    #[error("interrupted at packet {packet}; the position is unchanged")]
+    MotionInterrupted {
+        /// Number of the packet that ran.
+        packet: u64,
+    },
+    /// The object has no such place.
+    #[error("{0}")]
+    Place(#[from] NoPlace),
+    /// An expression has no value at a position.
+    #[error("{0}")]
+    Unavailable(#[from] Unavailable),
+    /// No breakpoint or watchpoint has this number.
+    #[error("there is no breakpoint or watchpoint {number}")]
+    NoStopPoint {
+        /// The number.
+        number: u32,
+    },
+    /// A map has no entries that can be read by key.
+    #[error("map `{map}` cannot be listed: {errno}")]
+    Unlisted {
+        /// Name of the map.
+        map: String,
+        /// Why it cannot be listed.
+        errno: Errno,
+    },
+    /// There are too many breakpoints and watchpoints.
+    #[error("there are {most} breakpoints and watchpoints already: delete one")]
+    TooManyStopPoints {
+        /// The largest number of them.
+        most: usize,
+    },
     /// An operation, and the cause of its failure.
     #[error("{what}")]
     While {
@@ -150,6 +188,67 @@ pub enum Error {
         cause: Box<Error>,
     },
 }
+
+/// Why the object has no such place.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum NoPlace {
+    /// No program was compiled with line information.
+    #[error("the object has no line information: stop at a function, *SLOT, map or verdict")]
+    NoLines,
+    /// No file has this name.
+    #[error("there is no source file `{file}`; the object has {}", known.join(", "))]
+    File {
+        /// The name.
+        file: String,
+        /// Files that the object has.
+        known: Vec<String>,
+    },
+    /// The file ends before the line.
+    #[error("{file} has no code at or after line {line}")]
+    Line {
+        /// Path of the file.
+        file: String,
+        /// Number of the line.
+        line: u32,
+    },
+    /// No function has this name.
+    #[error("there is no function `{name}`; the programs have {}", known.join(", "))]
+    Function {
+        /// The name.
+        name: String,
+        /// Functions of the programs.
+        known: Vec<String>,
+    },
+    /// No program has this name.
+    #[error("program `{name}` is not loaded; there is {}", known.join(", "))]
+    Program {
+        /// The name.
+        name: String,
+        /// Programs that are loaded.
+        known: Vec<String>,
+    },
+    /// The program has no instruction there.
+    #[error("`{program}` has no instruction at slot {slot}")]
+    Slot {
+        /// Name of the program.
+        program: String,
+        /// The slot.
+        slot: usize,
+    },
+    /// No map has this name.
+    #[error("there is no map `{name}`; the object has {}", known.join(", "))]
+    Map {
+        /// The name.
+        name: String,
+        /// Maps of the object.
+        known: Vec<String>,
+    },
+}
+
+/// Why an expression has no value at a position.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct Unavailable(pub String);
 
 impl From<control::Error> for Error {
     fn from(error: control::Error) -> Self {

@@ -24,7 +24,7 @@ impl Interrupt {
     }
 
     /// A condition that holds until the next request.
-    pub(crate) fn until_next(&self) -> impl FnMut() -> bool {
+    pub(crate) fn until_next(&self) -> impl FnMut() -> bool + Send + use<> {
         let (interrupt, before) = (self.clone(), self.count());
         move || interrupt.count() == before
     }

@@ -31,6 +31,7 @@ mod callbacks;
 mod compare;
 mod configure;
 mod cover;
+pub mod debug;
 mod difference;
 mod entries;
 mod error;

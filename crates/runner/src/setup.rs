@@ -1,5 +1,7 @@
 //! `Setup`: a run whose inputs were read and checked, before a runtime is chosen.
 
+use std::sync::Arc;
+
 use control::object;
 use spec::{MapDef, Plan, Program, Spec};
 use vm::World;
@@ -15,6 +17,8 @@ pub struct Setup<'a> {
     pub callbacks: Callbacks,
     /// Short name of the object.
     pub name: String,
+    /// The object file; empty for a built-in program.
+    pub file: Arc<[u8]>,
     pub spec: Spec,
     pub program: Program,
     pub world: World,
@@ -43,9 +47,10 @@ impl<'a> Setup<'a> {
             return Err(Error::NotXdp { program: program.name, section: program.section });
         }
         let world = options.world.clone().unwrap_or_else(|| world(time_ns));
+        let file = opened.bytes();
         let (name, spec) = (opened.name, opened.spec);
         let plan = Plan::new(&spec, Some(std::slice::from_ref(&program.name)))?;
-        Ok(Self { options, callbacks, name, spec, program, world, configuration, plan })
+        Ok(Self { options, callbacks, name, file, spec, program, world, configuration, plan })
     }
 
     /// Whether a map is to be listed or compared: one that the program uses.

@@ -148,7 +148,7 @@ impl Hook for Tracer {
     }
 
     fn call(&mut self, _: &Step<'_>, call: &CallEvent<'_>) {
-        self.words.called(call.name, &call.args, call.result);
+        self.words.called(call.name);
     }
 
     fn end(&mut self, result: std::result::Result<u64, &Fault>) {

@@ -40,6 +40,7 @@ pub mod co_re;
 pub mod compose;
 mod definition;
 pub mod disasm;
+pub mod dwarf;
 mod elf;
 mod error;
 mod global;

@@ -19,7 +19,7 @@ use packet::dissect::dissect;
 use vm::Run;
 
 use self::recorder::Recorder;
-pub use self::words::Words;
+pub use self::words::{Words, number};
 use crate::arm::Vm;
 use crate::error::{Error, Result};
 use crate::input::{Capture, Played};

@@ -226,7 +226,7 @@ impl Hook for Recorder {
     fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         let known = self.waiting.iter().rposition(|waiting| waiting.depth <= step.depth);
         let Some(waiting) = known.map(|at| self.waiting.swap_remove(at)) else { return };
-        self.words.called(call.name, &call.args, call.result);
+        self.words.called(call.name);
         self.effects(step, &waiting, call.result);
         let result = if Step::is_unset(call.result) {
             "nothing: the program continues".to_owned()

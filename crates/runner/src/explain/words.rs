@@ -25,8 +25,6 @@ pub struct Words {
     spec: Spec,
     /// Keys of values that lookups have led to, by map and element.
     keys: BTreeMap<(u32, u64), Vec<u8>>,
-    /// Current number of metadata bytes before the packet.
-    metadata: i64,
     /// Dissection of the current packet, made on request.
     packet: Option<Dissection>,
 }
@@ -38,16 +36,7 @@ impl Words {
         let values = spec.maps.iter().map(|def| def.value_type).collect();
         let reasons = btf.and_then(stats::labels);
         let spec = spec.clone();
-        Self {
-            maps,
-            types,
-            values,
-            reasons,
-            spec,
-            keys: BTreeMap::new(),
-            metadata: 0,
-            packet: None,
-        }
+        Self { maps, types, values, reasons, spec, keys: BTreeMap::new(), packet: None }
     }
 
     pub fn btf(&self) -> Option<&Btf> {
@@ -160,7 +149,7 @@ impl Words {
             Pointee::Function { program, slot } if program == step.program.number() => {
                 step.program.function_name(slot).to_owned()
             }
-            Pointee::Packet { offset } => format!("packet{:+}", offset - self.metadata),
+            Pointee::Packet { offset } => format!("packet{:+}", offset - metadata(step)),
             Pointee::StalePacket => "a stale packet pointer".to_owned(),
             Pointee::Value { map, element, byte } => self.value_pointer(map, element, byte),
             Pointee::Function { .. } | Pointee::Other if Step::is_unset(value) => {
@@ -184,11 +173,10 @@ impl Words {
 
     /// Names of the fields at an offset of the packet's memory, metadata included.
     pub fn field(&mut self, step: &Step<'_>, offset: i64, len: usize) -> Option<String> {
-        let Ok(inside) = usize::try_from(offset - self.metadata) else {
+        let Ok(inside) = usize::try_from(offset - metadata(step)) else {
             return Some("metadata".to_owned());
         };
-        let metadata = usize::try_from(self.metadata).unwrap_or_default();
-        let packet = step.packet().get(metadata..)?;
+        let packet = step.packet().get(step.metadata().len()..)?;
         if inside >= packet.len() {
             return None;
         }
@@ -197,10 +185,7 @@ impl Words {
     }
 
     /// A call may have moved the packet's ends or written to it: its layers may be others now.
-    pub fn called(&mut self, name: &str, arguments: &[u64; 5], result: u64) {
-        if name == "bpf_xdp_adjust_meta" && result == 0 {
-            self.metadata -= i64::from(arguments[1] as i32);
-        }
+    pub fn called(&mut self, name: &str) {
         if name.starts_with("bpf_xdp_") || name.starts_with("bpf_dynptr_") {
             self.forget_packet();
         }
@@ -210,6 +195,11 @@ impl Words {
     pub fn forget_packet(&mut self) {
         self.packet = None;
     }
+}
+
+/// Number of metadata bytes before the packet.
+fn metadata(step: &Step<'_>) -> i64 {
+    step.metadata().len() as i64
 }
 
 /// Small numbers in decimal, others in hex.

@@ -32,8 +32,14 @@ pub(super) fn report(
     let registers = first_eleven(r);
     let depth = processor.frames.depth;
     let program = Arc::clone(&executable.program);
-    let step =
-        Step { program: &program, slot, depth, registers: &registers, memory: &processor.memory };
+    let step = Step {
+        program: &program,
+        slot,
+        depth,
+        registers: &registers,
+        memory: &processor.memory,
+        frame: &processor.frame,
+    };
     if let Some(last) = last {
         report_done(&mut *hook, &Step { slot: last.slot, ..step }, last, slot);
     }

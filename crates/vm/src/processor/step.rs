@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::code::{Program, function_at};
+use crate::frame::Frame;
 use crate::limits;
 use crate::memory::{Memory, POISON, RegionId, offset};
 
@@ -19,6 +20,7 @@ pub struct Step<'a> {
     /// r0 to r10.
     pub registers: &'a [u64; 11],
     pub(crate) memory: &'a Memory,
+    pub(crate) frame: &'a Frame,
 }
 
 impl std::fmt::Debug for Step<'_> {
@@ -101,6 +103,18 @@ impl Step<'_> {
         let Some(layout) = self.memory.layout(self.memory.packet()) else { return &[] };
         let from = (layout.start + layout.low) as usize;
         &self.memory.packet_buffer()[from..from + layout.size as usize]
+    }
+
+    /// The whole packet without metadata, with all of its buffers.
+    pub fn whole_packet(&self) -> Vec<u8> {
+        let mut packet = Vec::with_capacity(self.frame.len() as usize);
+        self.frame.append_packet(self.memory, &mut packet);
+        packet
+    }
+
+    /// The metadata before the packet.
+    pub fn metadata(&self) -> &[u8] {
+        self.frame.metadata(self.memory)
     }
 
     /// The bytes at an address; `None` if a program could not read them either.

@@ -159,6 +159,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "debug",
+        &[
+            ("Step through the first packet", "debug prog.o --in monday.pcap"),
+            (
+                "Show where the first packet is dropped",
+                "debug prog.o --in monday.pcap --command 'break verdict drop' --command continue \
+                 --command reverse-step",
+            ),
+        ],
+    ),
+    (
         "gen",
         &[
             (

@@ -6,6 +6,7 @@ mod bench;
 mod capture;
 mod chain;
 mod daemon;
+mod debug;
 mod detect;
 pub mod examples;
 mod filter;
@@ -17,6 +18,7 @@ mod object;
 #[cfg(test)]
 mod page;
 mod run;
+mod scenario;
 mod sink;
 mod value;
 mod xsk;
@@ -32,6 +34,7 @@ pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use capture::{CaptureArgs, PointArg};
 pub use chain::{ChainAction, ChainAddArgs, ChainArgs};
 pub use daemon::DaemonArgs;
+pub use debug::DebugArgs;
 pub use detect::FilterDetectArgs;
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
@@ -44,6 +47,7 @@ pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use run::{RunArgs, RuntimeArg};
+pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
 
 /// The eXpress Data Path from end to end.
@@ -131,6 +135,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Run a program on the packets of a capture, in user space or in the kernel
     Run(Box<RunArgs>),
+    /// Step through a program on the packets of a capture, forward and backward
+    Debug(Box<DebugArgs>),
     /// Generate traffic: packet streams, captures, TCP connections
     Gen(Box<GenArgs>),
     /// Receive generated traffic and report loss, order, corruption and latency

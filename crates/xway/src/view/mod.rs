@@ -11,6 +11,7 @@ pub mod capture;
 pub mod chain;
 pub mod check;
 pub mod confirm;
+pub mod debug;
 pub mod demo;
 pub mod doctor;
 pub mod filter;

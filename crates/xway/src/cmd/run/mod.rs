@@ -2,23 +2,22 @@
 //!
 //! Not here: the run itself, which is the library `runner`.
 
-mod interrupt;
+pub mod interrupt;
 mod options;
 mod progress;
 mod trace;
 
 use anyhow::Result;
 use runner::{Callbacks, Job, Notice, Report};
-use vm::World;
 
 use self::options::{options, wants_host};
-use super::{Context, Exit, confine, folder};
+use super::{Context, Exit, confine, folder, scenario};
 use crate::args::{RunArgs, RuntimeArg};
-use crate::view::{say, wrapped};
+use crate::view::say;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let args = &args.clone().with_object()?;
-    let host = wants_host(args).then(host_world).transpose()?;
+    let host = wants_host(args).then(scenario::host_world).transpose()?;
     // Held until the end, so that signals do not end the process while a result is printed.
     let interrupt = interrupt::by_signals()?;
     if args.runtime == RuntimeArg::Vm && !args.diff {
@@ -77,14 +76,7 @@ fn confine(args: &RunArgs) -> Result<()> {
     let mut named = confine::begin()?;
     args.object.iter().for_each(|object| named.input(object));
     named.input(&args.input);
-    args.world.iter().for_each(|world| named.input(world));
-    args.maps.iter().for_each(|(_, file)| named.input(file));
-    if wants_host(args) {
-        // The kernel's version and configuration, which objects may ask for.
-        HOST_FILES.iter().for_each(|file| named.input(file));
-        let release = sys::proc::kernel_release().unwrap_or_default();
-        named.input(format!("/boot/config-{release}"));
-    }
+    scenario::permit(&mut named, &args.scenario, wants_host(args));
     let cover = args.cover.iter().flatten();
     cover.chain(&args.save_world).for_each(|file| named.output(file));
     if let Some(folder) = &args.out {
@@ -92,16 +84,3 @@ fn confine(args: &RunArgs) -> Result<()> {
     }
     named.end()
 }
-
-fn host_world() -> Result<World> {
-    let snapshot = control::host::snapshot()?;
-    for words in &snapshot.omitted {
-        say(&wrapped(&format!("the world omits {words}"), TEXT_WIDTH));
-    }
-    Ok(snapshot.world)
-}
-
-/// Files that describe the host's kernel; they remain readable with `--world host`.
-const HOST_FILES: [&str; 2] = ["/proc/config.gz", "/proc/sys/kernel/osrelease"];
-/// Columns of running text.
-const TEXT_WIDTH: usize = 90;

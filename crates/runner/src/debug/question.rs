@@ -1,0 +1,304 @@
+//! Questions at the current position.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use control::inventory::{Entries, Tree};
+use packet::dissect::dissect;
+use serde::Serialize;
+use spec::disasm::{self, SpecNames};
+use vm::Step;
+
+use super::Debugger;
+use super::expression::Expression;
+use super::position::Position;
+use super::printer::{Answer, Printer};
+use super::replay::Visitor;
+use super::scene::Scene;
+use super::stop::{FramePlace, Reason, SourcePlace, Stop};
+use super::value::Value;
+use crate::error::{Error, NoPlace, Result};
+use crate::explain::file_name;
+use crate::maps::listed;
+
+/// Everything at a position, as a front end shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct State {
+    /// Active functions, innermost first.
+    pub frames: Vec<FramePlace>,
+    /// Registers of the function that runs.
+    pub registers: Vec<Answer>,
+    /// Local variables of the function that runs.
+    pub locals: Vec<Answer>,
+    /// Global variables.
+    pub globals: Vec<Answer>,
+    /// The packet.
+    pub packet: PacketState,
+}
+
+/// The packet at a position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PacketState {
+    /// Number of the packet in the capture, from 1.
+    pub number: u64,
+    /// One line, as packet sniffers print it.
+    pub summary: String,
+    /// The bytes in hexadecimal digits.
+    pub bytes: String,
+    /// The metadata before the packet, in hexadecimal digits.
+    pub metadata: String,
+    /// The headers, outermost first.
+    pub headers: Vec<Header>,
+}
+
+/// A header of the packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Header {
+    /// Name of the header, such as `ipv4`.
+    pub name: String,
+    /// Names and values of the fields.
+    pub fields: Vec<(String, String)>,
+}
+
+/// An instruction of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CodeLine {
+    /// Name of the program.
+    pub program: String,
+    /// Name of the function.
+    pub function: String,
+    /// Slot of the instruction.
+    pub slot: usize,
+    /// The disassembled instruction.
+    pub insn: String,
+    /// The source line, where another begins.
+    pub source: Option<SourcePlace>,
+    /// Whether this instruction comes next.
+    pub is_next: bool,
+}
+
+impl Debugger<'_> {
+    /// The current position, as motions report it.
+    ///
+    /// # Errors
+    /// The engine refuses a packet, or a request to end the question came, as in all questions.
+    pub fn here(&self) -> Result<Stop> {
+        self.stop(self.position, Reason::Position)
+    }
+
+    /// The value of an expression.
+    ///
+    /// # Errors
+    /// It has no value here.
+    pub fn evaluate(&self, expression: &Expression) -> Result<Answer> {
+        let wanted = expression.clone();
+        let answer = self.look(self.position, move |scene| {
+            let value = wanted.evaluate(scene)?;
+            Ok(Printer::new(scene).answer(scene, wanted.text(), &value))
+        })?;
+        answer.map_err(Error::Unavailable)
+    }
+
+    /// Everything that a front end shows.
+    ///
+    /// # Errors
+    /// As [`Debugger::here`].
+    pub fn state(&self) -> Result<State> {
+        self.look(self.position, |scene| {
+            let mut printer = Printer::new(scene);
+            State {
+                frames: frames(scene),
+                registers: registers(scene, &mut printer),
+                locals: locals(scene, &mut printer),
+                globals: globals(scene, &mut printer),
+                packet: packet(scene),
+            }
+        })
+    }
+
+    /// The entries of a map, without those that are zero; at most 1,000.
+    ///
+    /// # Errors
+    /// There is no such map, or it cannot be read by key.
+    pub fn map(&self, name: &str) -> Result<Entries> {
+        let Some(number) = self.replay.object.spec.map_index(name) else {
+            let known = self.maps();
+            return Err(Error::UnknownMap { name: name.to_owned(), known });
+        };
+        let entries = self.look(self.position, move |scene| {
+            let (map, def) = (&scene.maps[number], &scene.object.spec.maps[number]);
+            if let Some(cause) = map.why_absent() {
+                let (name, cause) = (def.name.clone(), cause.to_owned());
+                return Err(Error::AbsentMap { name, cause });
+            }
+            let (mut raw, mut left) = (Vec::new(), ENTRIES);
+            let mut keep = |key: &[u8], value: &[u8]| {
+                if left > 0 {
+                    raw.push((key.to_vec(), value.to_vec()));
+                    left -= 1;
+                }
+            };
+            if map.attributes().key_size > 0 {
+                let unlisted = |errno| Error::Unlisted { map: def.name.clone(), errno };
+                map.scan(&mut || true, &mut keep).map_err(unlisted)?;
+            }
+            Ok(listed(&scene.object.spec, def, number as u32 + 1, raw))
+        })?;
+        entries
+    }
+
+    /// Names of the object's maps.
+    pub fn maps(&self) -> Vec<String> {
+        self.replay.object.spec.maps.iter().map(|map| map.name.clone()).collect()
+    }
+
+    /// The instructions of a program with source lines; of the running one without a name.
+    ///
+    /// # Errors
+    /// The program is not loaded.
+    pub fn code(&self, program: Option<&str>) -> Result<Vec<CodeLine>> {
+        let place = self.here()?.place;
+        let running = place.as_ref().map(|place| place.program.as_str());
+        let name = program.or(running).unwrap_or(&self.replay.setup.program.name);
+        let next = place.as_ref().filter(|place| place.program == name).map(|place| place.slot);
+        let found = self.programs.iter().find(|program| program.name() == name);
+        let program = found.ok_or_else(|| NoPlace::Program {
+            name: name.to_owned(),
+            known: self.programs().into_iter().map(str::to_owned).collect(),
+        })?;
+        let source = program.source();
+        let names = SpecNames { spec: &self.replay.object.spec, program: source };
+        let line = |slot| CodeLine {
+            program: program.name().to_owned(),
+            function: program.function_name(slot).to_owned(),
+            slot,
+            insn: disasm::insn(&source.insns, slot, &names),
+            source: program.lines().iter().find(|line| line.slot == slot && line.line != 0).map(
+                |line| SourcePlace {
+                    file: file_name(&line.file).to_owned(),
+                    line: line.line,
+                    text: line.text.trim().to_owned(),
+                },
+            ),
+            is_next: next == Some(slot),
+        };
+        Ok(disasm::slots(&source.insns).map(line).collect())
+    }
+
+    /// Names of the loaded programs, the chosen one first.
+    pub fn programs(&self) -> Vec<&str> {
+        self.programs.iter().map(|program| program.name()).collect()
+    }
+
+    /// All source lines with code, by file and number.
+    pub fn source_lines(&self) -> Vec<SourcePlace> {
+        let lines = self.programs.iter().flat_map(|program| program.lines());
+        let mut lines: Vec<_> = lines
+            .filter(|line| line.line != 0)
+            .map(|line| SourcePlace {
+                file: file_name(&line.file).to_owned(),
+                line: line.line,
+                text: line.text.to_string(),
+            })
+            .collect();
+        lines.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        lines.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
+        lines
+    }
+
+    pub(super) fn stop(&self, position: Position, reason: Reason) -> Result<Stop> {
+        self.look(position, move |scene| Stop::at(scene, reason))
+    }
+
+    /// Reads something at a position.
+    fn look<T: Send + 'static>(
+        &self,
+        position: Position,
+        read: impl FnOnce(&Scene<'_>) -> T + Send + 'static,
+    ) -> Result<T> {
+        let look = Look { position, read: Some(read), answer: None };
+        let answer = self.replay.run(position.packet, look)?.answer;
+        answer.ok_or(Error::NoPacket { packets: self.packets, wanted: position.packet })
+    }
+}
+
+/// Reads something when a position is reached.
+struct Look<F, T> {
+    position: Position,
+    read: Option<F>,
+    answer: Option<T>,
+}
+
+impl<T: Send + 'static, F: FnOnce(&Scene<'_>) -> T + Send + 'static> Visitor for Look<F, T> {
+    fn visit(&mut self, scene: &Scene<'_>) -> ControlFlow<()> {
+        if scene.position < self.position {
+            return ControlFlow::Continue(());
+        }
+        if scene.position == self.position
+            && let Some(read) = self.read.take()
+        {
+            self.answer = Some(read(scene));
+        }
+        ControlFlow::Break(())
+    }
+}
+
+fn frames(scene: &Scene<'_>) -> Vec<FramePlace> {
+    let frames = scene.frames().iter().rev();
+    frames.map(|frame| FramePlace::of(frame, &scene.object.spec)).collect()
+}
+
+fn registers(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
+    let Some(step) = scene.step else { return Vec::new() };
+    let set = (0..).zip(step.registers).filter(|(_, value)| !Step::is_unset(**value));
+    set.map(|(number, value)| printer.answer(scene, &format!("r{number}"), &Value::Word(*value)))
+        .collect()
+}
+
+/// Local variables; of several with one name, the innermost.
+fn locals(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
+    let mut known = BTreeSet::new();
+    let variables = scene.variables().into_iter().filter(|one| known.insert(one.name.clone()));
+    let answers = variables.map(|variable| match scene.value_of(variable) {
+        Ok(value) => printer.answer(scene, &variable.name, &value),
+        Err(_) => Answer {
+            name: variable.name.clone(),
+            type_text: Some(scene.object.local_types.type_text(variable.type_id)),
+            value: Tree::Text(OPTIMIZED.to_owned()),
+            text: OPTIMIZED.to_owned(),
+        },
+    });
+    answers.collect()
+}
+
+fn globals(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
+    let names = scene.object.globals.keys().take(VARIABLES);
+    let values = names.filter_map(|name| {
+        let value = name.parse::<Expression>().ok()?.evaluate(scene).ok()?;
+        Some(printer.answer(scene, name, &value))
+    });
+    values.collect()
+}
+
+fn packet(scene: &Scene<'_>) -> PacketState {
+    let bytes = scene.packet();
+    let dissection = dissect(&bytes);
+    let headers = dissection.layers.into_iter().map(|layer| Header {
+        name: layer.name,
+        fields: layer.fields.into_iter().map(|one| (one.name.to_owned(), one.value)).collect(),
+    });
+    PacketState {
+        number: scene.position.packet,
+        summary: dissection.summary,
+        bytes: packet::hex(&bytes),
+        metadata: packet::hex(scene.metadata()),
+        headers: headers.collect(),
+    }
+}
+
+/// The value of a variable that the compiler keeps nowhere.
+const OPTIMIZED: &str = "<optimized out>";
+/// Entries of a map that are listed.
+const ENTRIES: usize = 1000;
+/// Global variables that are listed.
+const VARIABLES: usize = 1000;

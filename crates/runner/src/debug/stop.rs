@@ -1,0 +1,119 @@
+//! Where a motion ended, and what is shown there.
+
+use serde::Serialize;
+use spec::Spec;
+use spec::disasm::{self, SpecNames};
+
+use super::position::Position;
+use super::scene::Scene;
+use super::tracker::Frame;
+use crate::explain::file_name;
+
+/// Where and why a motion ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stop {
+    /// Packet and number of instructions that ran for it.
+    #[serde(flatten)]
+    pub position: Position,
+    /// Why the motion ended here.
+    pub reason: Reason,
+    /// The next instruction; `null` after the last one of a packet.
+    pub place: Option<FramePlace>,
+    /// Verdict on the packet, after its last instruction.
+    pub verdict: Option<&'static str>,
+    /// The fault that stopped the program.
+    pub fault: Option<String>,
+    /// What the user must know about the motion.
+    pub note: Option<String>,
+}
+
+/// Why a motion ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Reason {
+    /// The position was requested by number, or is the beginning of the session.
+    Position,
+    /// The motion went as far as requested.
+    Motion,
+    /// A breakpoint was reached.
+    Breakpoint {
+        /// Number of the breakpoint.
+        number: u32,
+    },
+    /// The value of an expression changed; going backward, the change was undone.
+    Watchpoint {
+        /// Number of the watchpoint.
+        number: u32,
+        /// The expression.
+        expression: String,
+        /// The value before the motion's last instruction.
+        old: String,
+        /// The value now.
+        new: String,
+    },
+    /// The capture has no further packet.
+    EndOfCapture,
+    /// The capture begins here.
+    StartOfCapture,
+}
+
+/// A place in the code of a function that is active.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FramePlace {
+    /// Name of the program.
+    pub program: String,
+    /// Name of the function.
+    pub function: String,
+    /// Number of active functions, this one included.
+    pub depth: usize,
+    /// The instruction: the next one; in a caller, the call.
+    pub slot: usize,
+    /// The disassembled instruction.
+    pub insn: String,
+    /// The source line, if the object has line information.
+    pub source: Option<SourcePlace>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourcePlace {
+    /// Path of the file as the compiler recorded it.
+    pub file: String,
+    /// Number of the line, from 1.
+    pub line: u32,
+    /// Text of the line.
+    pub text: String,
+}
+
+impl FramePlace {
+    pub(super) fn of(frame: &Frame, spec: &Spec) -> Self {
+        let (program, slot) = (&frame.program, frame.slot);
+        let names = SpecNames { spec, program: program.source() };
+        let source = frame.line.as_ref().map(|(file, line)| {
+            let known = program.lines().iter().find(|one| one.line == *line && one.file == *file);
+            let text = known.map_or_else(String::new, |line| line.text.trim().to_owned());
+            SourcePlace { file: file_name(file).to_owned(), line: *line, text }
+        });
+        Self {
+            program: program.name().to_owned(),
+            function: program.function_name(slot).to_owned(),
+            depth: frame.depth,
+            slot,
+            insn: disasm::insn(&program.source().insns, slot, &names),
+            source,
+        }
+    }
+}
+
+impl Stop {
+    pub(super) fn at(scene: &Scene<'_>, reason: Reason) -> Self {
+        Self {
+            position: scene.position,
+            reason,
+            place: scene.tracker.frame().map(|frame| FramePlace::of(frame, &scene.object.spec)),
+            verdict: scene.run.map(|run| run.verdict.name()),
+            fault: scene.run.and_then(|run| Some(run.fault.as_ref()?.to_string())),
+            note: None,
+        }
+    }
+}

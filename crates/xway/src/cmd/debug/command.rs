@@ -1,0 +1,314 @@
+//! Commands of the console, named as in gdb.
+
+use anyhow::{Context as _, Result, bail};
+use runner::debug::{Direction, Expression, Motion, Place};
+
+/// A command.
+#[derive(Clone, Debug)]
+pub enum Command {
+    Break {
+        place: Place,
+        condition: Option<Expression>,
+    },
+    Watch {
+        expression: Expression,
+        condition: Option<Expression>,
+    },
+    Condition {
+        number: u32,
+        condition: Option<Expression>,
+    },
+    /// All of them without a number.
+    Delete {
+        number: Option<u32>,
+    },
+    Move {
+        motion: Motion,
+        direction: Direction,
+        times: u32,
+    },
+    Packet {
+        number: u64,
+    },
+    Print {
+        expression: Expression,
+    },
+    Dump {
+        offset: usize,
+        len: usize,
+    },
+    Info(Info),
+    Backtrace,
+    List {
+        around: Option<Place>,
+    },
+    Disassemble {
+        program: Option<String>,
+    },
+    Help {
+        command: Option<String>,
+    },
+    Quit,
+}
+
+/// What `info` shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Info {
+    Position,
+    Breakpoints,
+    Registers,
+    Locals,
+    Globals,
+    Packet,
+    Maps,
+    Map(String),
+}
+
+/// A row of the help: names, arguments, what it does.
+struct Row {
+    names: &'static [&'static str],
+    arguments: &'static str,
+    what: &'static str,
+}
+
+/// Parses a line; `None` for an empty one or a comment.
+pub fn parse(line: &str) -> Result<Option<Command>> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    // `p/x` is another spelling of `p`: numbers are shown in hex where that is usual.
+    let word = word.split_once('/').map_or(word, |(word, _)| word);
+    command(full_name(word)?, rest.trim()).map(Some)
+}
+
+fn command(name: &str, rest: &str) -> Result<Command> {
+    if let Some((motion, direction)) = motion(name) {
+        return Ok(Command::Move { motion, direction, times: times(rest)? });
+    }
+    Ok(match name {
+        "break" => {
+            let (place, condition) = conditional(rest)?;
+            Command::Break { place: place.parse()?, condition }
+        }
+        "watch" => {
+            let (expression, condition) = conditional(rest)?;
+            Command::Watch { expression: expression.parse()?, condition }
+        }
+        "condition" => {
+            let (number, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let rest = rest.trim();
+            let rest = rest.strip_prefix("if ").unwrap_or(rest);
+            let condition = if rest.is_empty() { None } else { Some(rest.parse()?) };
+            Command::Condition { number: self::number(number)?, condition }
+        }
+        "delete" if rest.is_empty() => Command::Delete { number: None },
+        "delete" => Command::Delete { number: Some(number(rest)?) },
+        "packet" => Command::Packet { number: number(rest)? },
+        "print" => Command::Print { expression: rest.parse()? },
+        "x" => {
+            let mut words = rest.split_whitespace();
+            let offset = words.next().map(number).transpose()?.unwrap_or(0);
+            let len = words.next().map(number).transpose()?.unwrap_or(usize::MAX);
+            Command::Dump { offset, len }
+        }
+        "info" => Command::Info(info(rest)?),
+        "backtrace" => Command::Backtrace,
+        "list" if rest.is_empty() => Command::List { around: None },
+        "list" => Command::List { around: Some(rest.parse()?) },
+        "disassemble" => Command::Disassemble { program: optional(rest) },
+        "help" => Command::Help { command: optional(rest) },
+        _ => Command::Quit,
+    })
+}
+
+fn motion(name: &str) -> Option<(Motion, Direction)> {
+    let (name, direction) = match name.strip_prefix("reverse-") {
+        Some(name) => (name, Direction::Backward),
+        None => (name, Direction::Forward),
+    };
+    let motion = match name {
+        "step" => Motion::Step,
+        "next" => Motion::Next,
+        "finish" => Motion::Finish,
+        "continue" => Motion::Continue,
+        "stepi" => Motion::Instruction,
+        _ => return None,
+    };
+    Some((motion, direction))
+}
+
+fn info(rest: &str) -> Result<Info> {
+    let (word, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if word == "map" && !name.trim().is_empty() {
+        return Ok(Info::Map(name.trim().to_owned()));
+    }
+    let found = INFO.iter().find(|(known, _)| !word.is_empty() && known.starts_with(word));
+    match (word, found) {
+        ("", _) => Ok(Info::Position),
+        (_, Some((_, info))) => Ok(info.clone()),
+        _ => bail!(
+            "unknown subject `{word}`; expected breakpoints, registers, locals, globals, packet, \
+             maps or map NAME"
+        ),
+    }
+}
+
+/// `PLACE if CONDITION`.
+fn conditional(text: &str) -> Result<(&str, Option<Expression>)> {
+    match text.split_once(" if ") {
+        Some((what, condition)) => Ok((what.trim(), Some(condition.parse()?))),
+        None => Ok((text, None)),
+    }
+}
+
+fn optional(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn times(text: &str) -> Result<u32> {
+    match text {
+        "" => Ok(1),
+        text => match number(text)? {
+            times @ 1..=TIMES => Ok(times),
+            _ => bail!("a motion is repeated 1 to {TIMES} times"),
+        },
+    }
+}
+
+fn number<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(
+    text: &str,
+) -> Result<T> {
+    text.parse().with_context(|| format!("`{text}` is not a valid number"))
+}
+
+/// The whole name of a command, of which a beginning that no other has is enough.
+fn full_name(word: &str) -> Result<&'static str> {
+    let rows = || COMMANDS.iter();
+    if let Some(row) = rows().find(|row| row.names.contains(&word)) {
+        return Ok(row.names[0]);
+    }
+    let begins: Vec<_> =
+        rows().map(|row| row.names[0]).filter(|name| name.starts_with(word)).collect();
+    match begins.as_slice() {
+        [only] => Ok(only),
+        [] => bail!("unknown command `{word}`; `help` lists the commands"),
+        several => bail!("`{word}` is ambiguous: {}", several.join(", ")),
+    }
+}
+
+/// The help for all commands, or for one.
+pub fn help(command: Option<&str>) -> Result<String> {
+    let wanted = command.map(full_name).transpose()?;
+    let rows = COMMANDS.iter().filter(|row| wanted.is_none_or(|name| row.names[0] == name));
+    let lines = rows.map(|row| {
+        let call = format!("{} {}", row.names.join(", "), row.arguments);
+        format!("{:HELP$} {}", call.trim_end(), row.what)
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+const fn row(names: &'static [&'static str], arguments: &'static str, what: &'static str) -> Row {
+    Row { names, arguments, what }
+}
+
+const COMMANDS: &[Row] = &[
+    row(
+        &["break", "b"],
+        "PLACE [if EXPRESSION]",
+        "stop at a place: FILE:LINE, LINE, FUNCTION, \
+        *SLOT, map NAME, verdict NAME, fault",
+    ),
+    row(&["watch"], "EXPRESSION [if EXPRESSION]", "stop where a value changes"),
+    row(&["condition"], "N [EXPRESSION]", "set or remove the condition of a breakpoint"),
+    row(&["delete", "d"], "[N]", "delete a breakpoint or watchpoint, or all of them"),
+    row(
+        &["info", "i"],
+        "[SUBJECT]",
+        "show breakpoints, registers, locals, globals, packet, maps, \
+        map NAME",
+    ),
+    row(&["step", "s"], "[N]", "go to another source line, also of a function that is called"),
+    row(&["next", "n"], "[N]", "go to another source line of this function"),
+    row(&["finish", "fin"], "[N]", "run until the function has returned"),
+    row(&["continue", "c"], "[N]", "run to a breakpoint, or to the end of the capture"),
+    row(&["stepi", "si"], "[N]", "run one instruction"),
+    row(&["reverse-step", "rs"], "[N]", "go back to another source line"),
+    row(&["reverse-next", "rn"], "[N]", "go back to another source line of this function"),
+    row(&["reverse-finish", "rf"], "[N]", "go back to the call of the function"),
+    row(&["reverse-continue", "rc"], "[N]", "go back to a breakpoint, or to the first packet"),
+    row(&["reverse-stepi", "rsi"], "[N]", "undo one instruction"),
+    row(&["packet"], "N", "go to the beginning of packet N"),
+    row(
+        &["print", "p"],
+        "EXPRESSION",
+        "show a value: r1, packet[14:4], ipv4.src, map NAME[KEY], \
+        a variable",
+    ),
+    row(&["x"], "[OFFSET [LENGTH]]", "show bytes of the packet"),
+    row(&["backtrace", "bt", "where"], "", "show the active functions"),
+    row(&["list", "l"], "[PLACE]", "show source lines"),
+    row(&["disassemble", "disas"], "[PROGRAM]", "show instructions"),
+    row(&["help", "h"], "[COMMAND]", "show this help"),
+    row(&["quit", "q", "exit"], "", "end the session"),
+];
+
+const INFO: &[(&str, Info)] = &[
+    ("breakpoints", Info::Breakpoints),
+    ("registers", Info::Registers),
+    ("locals", Info::Locals),
+    ("globals", Info::Globals),
+    ("packet", Info::Packet),
+    ("maps", Info::Maps),
+    ("watchpoints", Info::Breakpoints),
+];
+/// Columns of commands in the help.
+const HELP: usize = 38;
+/// How often a motion is repeated by one command.
+const TIMES: u32 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_beginnings_are_accepted() {
+        let table = [
+            ("b", Ok("break")),
+            ("rc", Ok("reverse-continue")),
+            ("reverse-s", Err("ambiguous: reverse-step, reverse-stepi")),
+            ("disa", Ok("disassemble")),
+            ("step", Ok("step")),
+            ("wat", Ok("watch")),
+            ("jump", Err("unknown command `jump`")),
+        ];
+        for (word, expected) in table {
+            match (full_name(word), expected) {
+                (Ok(name), Ok(expected)) => assert_eq!(name, expected, "{word}"),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().contains(expected), "{word}: {error}");
+                }
+                (found, _) => panic!("{word}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn lines_become_commands() {
+        let parsed = parse("break x.c:3 if r1 == 2").unwrap().unwrap();
+        assert!(matches!(parsed, Command::Break { condition: Some(_), .. }));
+        assert!(parse("  ").unwrap().is_none() && parse("# comment").unwrap().is_none());
+        assert!(matches!(
+            parse("rs 3").unwrap(),
+            Some(Command::Move { motion: Motion::Step, direction: Direction::Backward, times: 3 })
+        ));
+        assert!(matches!(parse("info reg").unwrap(), Some(Command::Info(Info::Registers))));
+        for line in ["info nothing", "step 0", "step x", "break", "packet", "condition x", "p 1 +"]
+        {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        assert!(help(None).unwrap().lines().count() == COMMANDS.len());
+        assert!(help(Some("b")).unwrap().starts_with("break, b PLACE"));
+    }
+}

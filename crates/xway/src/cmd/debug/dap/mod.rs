@@ -1,0 +1,87 @@
+//! `debug --dap`: the Debug Adapter Protocol on standard input and output.
+//!
+//! Rule: requests are answered in order, so a motion ends before the next request is read. All
+//! motions end: a capture is finite, and so is the budget of a program.
+
+mod address;
+mod launch;
+mod points;
+mod protocol;
+mod server;
+mod variables;
+
+use std::io::{BufRead, Write};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use self::launch::{Launch, launch};
+use self::protocol::{Received, receive};
+pub use self::protocol::{Request, Sender};
+pub use self::server::Server;
+use crate::args::DebugArgs;
+
+/// Answers requests until one launches something. `None` if the client leaves before.
+///
+/// # Errors
+/// The input has no messages, or output was closed.
+pub fn wait(
+    input: &mut impl BufRead,
+    sender: &mut Sender<impl Write>,
+    given: &DebugArgs,
+) -> Result<Option<(Request, Launch)>> {
+    loop {
+        let request = match receive(input)? {
+            Received::Request(request) => request,
+            Received::Malformed(why) => {
+                malformed(sender, &why)?;
+                continue;
+            }
+            Received::End => return Ok(None),
+        };
+        let result = match request.command.as_str() {
+            "initialize" => Ok(capabilities()),
+            "launch" => match launch(&request.arguments, given) {
+                Ok(launch) => return Ok(Some((request, launch))),
+                Err(error) => Err(error),
+            },
+            "disconnect" | "terminate" => {
+                sender.respond(&request, Ok(Value::Null))?;
+                return Ok(None);
+            }
+            other => Err(anyhow::anyhow!("`{other}` must follow `launch`")),
+        };
+        sender.respond(&request, result)?;
+    }
+}
+
+/// Reports a message that is not a request.
+fn malformed(sender: &mut Sender<impl Write>, why: &str) -> Result<()> {
+    let output = format!("a message was ignored: {why}\n");
+    sender.event("output", &json!({"category": "stderr", "output": output}))
+}
+
+fn capabilities() -> Value {
+    let filter = |(filter, label): (&str, String)| {
+        json!({
+            "filter": filter, "label": label, "supportsCondition": true,
+        })
+    };
+    let verdicts = spec::Verdict::ALL.map(|verdict| (verdict.name(), format!("verdict {verdict}")));
+    let filters = verdicts.into_iter().chain([("fault", "fault".to_owned())]).map(filter);
+    json!({
+        "supportsConfigurationDoneRequest": true,
+        "supportsFunctionBreakpoints": true,
+        "supportsConditionalBreakpoints": true,
+        "supportsInstructionBreakpoints": true,
+        "supportsDataBreakpoints": true,
+        "supportsExceptionFilterOptions": true,
+        "supportsEvaluateForHovers": true,
+        "supportsStepBack": true,
+        "supportsSteppingGranularity": true,
+        "supportsDisassembleRequest": true,
+        "supportsLoadedSourcesRequest": true,
+        "supportsTerminateRequest": true,
+        "exceptionBreakpointFilters": filters.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,141 @@
+//! A session: commands in, results out.
+
+use anyhow::{Context as _, Result};
+use runner::debug::{Debugger, Place, Reason, Stop};
+
+use super::command::{Command, Info, help};
+use super::source::Sources;
+use crate::view::debug::{Dump, Output};
+
+/// A debugger with the source files.
+#[derive(Debug)]
+pub struct Session<'a> {
+    pub debugger: Debugger<'a>,
+    pub sources: Sources,
+}
+
+/// What follows a command.
+#[derive(Debug)]
+pub enum Executed {
+    Output(Output),
+    Quit,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(debugger: Debugger<'a>, sources: Sources) -> Self {
+        Self { debugger, sources }
+    }
+
+    pub fn execute(&mut self, command: Command) -> Result<Executed> {
+        let output = match command {
+            Command::Quit => return Ok(Executed::Quit),
+            Command::Break { place, condition } => {
+                Output::Breakpoint(self.debugger.break_at(&place, condition)?)
+            }
+            Command::Watch { expression, condition } => {
+                Output::Breakpoint(self.debugger.watch(expression, condition)?)
+            }
+            Command::Condition { number, condition } => {
+                Output::Breakpoint(self.debugger.set_condition(number, condition)?)
+            }
+            Command::Delete { number } => self.delete(number)?,
+            Command::Move { motion, direction, times } => {
+                let mut stop = self.debugger.go(motion, direction)?;
+                for _ in 1..times {
+                    if is_end(&stop) {
+                        break;
+                    }
+                    stop = self.debugger.go(motion, direction)?;
+                }
+                Output::Stop(stop)
+            }
+            Command::Packet { number } => Output::Stop(self.debugger.go_to_packet(number)?),
+            Command::Print { expression } => Output::Value(self.debugger.evaluate(&expression)?),
+            Command::Dump { offset, len } => self.dump(offset, len)?,
+            Command::Info(info) => self.info(&info)?,
+            Command::Backtrace => Output::Frames(self.debugger.state()?.frames),
+            Command::List { around } => self.list(around)?,
+            Command::Disassemble { program } => {
+                Output::Code(self.debugger.code(program.as_deref())?)
+            }
+            Command::Help { command } => Output::Help(help(command.as_deref())?),
+        };
+        Ok(Executed::Output(output))
+    }
+
+    fn delete(&mut self, number: Option<u32>) -> Result<Output> {
+        match number {
+            Some(number) => self.debugger.delete(number)?,
+            None => {
+                for point in self.debugger.stop_points() {
+                    self.debugger.delete(point.number)?;
+                }
+            }
+        }
+        Ok(Output::Breakpoints(self.debugger.stop_points()))
+    }
+
+    fn info(&self, info: &Info) -> Result<Output> {
+        Ok(match info {
+            Info::Position => Output::Stop(self.debugger.here()?),
+            Info::Breakpoints => Output::Breakpoints(self.debugger.stop_points()),
+            Info::Registers => Output::Values(self.debugger.state()?.registers),
+            Info::Locals => Output::Values(self.debugger.state()?.locals),
+            Info::Globals => Output::Values(self.debugger.state()?.globals),
+            Info::Packet => Output::Packet(self.debugger.state()?.packet),
+            Info::Maps => Output::Maps(self.debugger.maps()),
+            Info::Map(name) => Output::Map(self.debugger.map(name)?),
+        })
+    }
+
+    fn dump(&self, offset: usize, len: usize) -> Result<Output> {
+        let bytes = self.debugger.state()?.packet.bytes;
+        let all = bytes.len() / 2;
+        let start = offset.min(all);
+        let end = start.saturating_add(len).min(all);
+        Ok(Output::Dump(Dump { offset: start, bytes: bytes[start * 2..end * 2].to_owned() }))
+    }
+
+    fn list(&self, around: Option<Place>) -> Result<Output> {
+        let here = self.debugger.here()?.place.and_then(|place| place.source);
+        let first = || self.debugger.source_lines().into_iter().next();
+        let none = "the object has no line information: `disassemble` shows instructions";
+        let (file, line) = match (around, here) {
+            (Some(Place::Line { file: Some(file), line }), _) => {
+                let lines = self.debugger.source_lines();
+                let known = lines
+                    .iter()
+                    .find(|one| one.file == file || one.file.ends_with(&format!("/{file}")));
+                let known = known.with_context(|| format!("there is no source file `{file}`"))?;
+                (known.file.clone(), line)
+            }
+            (Some(Place::Line { file: None, line }), here) => {
+                let here = here.or_else(first).context(none)?;
+                (here.file, line)
+            }
+            (Some(Place::Function(name)), _) => self.function(&name)?,
+            (Some(_), _) => anyhow::bail!("`list` takes FILE:LINE, LINE or FUNCTION"),
+            (None, here) => {
+                let here = here.or_else(first).context(none)?;
+                (here.file, here.line)
+            }
+        };
+        Ok(Output::Source(self.sources.around(&self.debugger, &file, line)))
+    }
+
+    /// File and first line of a function.
+    fn function(&self, name: &str) -> Result<(String, u32)> {
+        for program in self.debugger.programs() {
+            let code = self.debugger.code(Some(program))?;
+            let line = code.into_iter().find(|line| line.function == name && line.source.is_some());
+            if let Some(source) = line.and_then(|line| line.source) {
+                return Ok((source.file, source.line));
+            }
+        }
+        anyhow::bail!("there is no function `{name}` with line information")
+    }
+}
+
+fn is_end(stop: &Stop) -> bool {
+    matches!(stop.reason, Reason::EndOfCapture | Reason::StartOfCapture)
+}

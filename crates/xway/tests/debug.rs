@@ -1,0 +1,187 @@
+//! `xway debug` as a person or a script uses it: commands in, results out.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{Answer, Folder, object, udp, xway};
+
+const SOURCE: &str = include_str!("../../../bpf/test/locals.bpf.c");
+
+/// Stops at a line, shows a map, and steps back over a write.
+#[test]
+fn a_recorded_session() {
+    let folder = Folder::new("debug-session");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let line = numbered("known->packets += 1");
+    let write = numbered("data[11] ^= 0x55");
+    let commands = [
+        format!("break {}", write),
+        "continue".to_owned(),
+        "print packet[11]".to_owned(),
+        "next".to_owned(),
+        "print packet[11]".to_owned(),
+        "reverse-next".to_owned(),
+        "print packet[11]".to_owned(),
+        "delete".to_owned(),
+        "next 2".to_owned(),
+        "print map counts[3].bytes".to_owned(),
+        "info map counts".to_owned(),
+        format!("list {line}"),
+        "quit".to_owned(),
+        "never reached".to_owned(),
+    ];
+    let answer = session(&capture, &[], &commands.join("\n"));
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{answer:?}");
+    let place = |line: usize| format!("locals_first at bpf/test/locals.bpf.c:{line}\n");
+    assert!(
+        answer.stdout.contains(&format!("breakpoint 1, packet 1, {}", place(write))),
+        "{answer:?}"
+    );
+    let values: Vec<_> =
+        answer.stdout.lines().filter(|line| line.starts_with("packet[11] = ")).collect();
+    assert_eq!(values, ["packet[11] = hex:09", "packet[11] = hex:5c", "packet[11] = hex:09"]);
+    assert!(answer.stdout.contains("map counts[3].bytes = 60 (__u64)"), "{answer:?}");
+    assert!(answer.stdout.contains("3: {packets: 1, bytes: 60}"), "{answer:?}");
+    assert!(answer.stdout.contains("known->packets += 1;"), "{answer:?}");
+}
+
+#[test]
+fn each_result_is_an_object_of_its_own() {
+    let folder = Folder::new("debug-json");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let commands = "b map counts if $packet == 1\nwatch total\ninfo breakpoints\nc\nc\nbt\n\
+                    p total\ninfo registers\ninfo packet\nx 12 2\ninfo maps\ninfo map counts\nlist\n\
+                    disassemble\nhelp b\nnonsense\nc 99\n";
+    let answer = session(&capture, &["--json"], commands);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{answer:?}");
+    let results: Vec<Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let keys: Vec<_> = results
+        .iter()
+        .map(|result| result.as_object().unwrap().keys().next().unwrap().as_str())
+        .collect();
+    let expected = [
+        "stop",
+        "breakpoint",
+        "breakpoint",
+        "breakpoints",
+        "stop",
+        "stop",
+        "frames",
+        "value",
+        "values",
+        "packet",
+        "dump",
+        "maps",
+        "map",
+        "source",
+        "code",
+        "help",
+        "error",
+        "stop",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(results[4]["stop"]["reason"]["kind"], "watchpoint");
+    assert_eq!(
+        results[5]["stop"]["reason"],
+        serde_json::json!({"kind": "breakpoint", "number": 1})
+    );
+    assert_eq!(results[6]["frames"][1]["function"], "locals_first");
+    assert_eq!(results[7]["value"]["value"], 34);
+    assert_eq!(results[10]["dump"], serde_json::json!({"offset": 12, "bytes": "0800"}));
+    assert_eq!(results[17]["stop"]["verdict"], "pass");
+}
+
+#[test]
+fn scripts_end_with_their_first_error() {
+    let folder = Folder::new("debug-script");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let script = folder.file("script");
+    fs::write(&script, "# where packets leave\nbreak verdict pass\ncontinue\n").unwrap();
+    let words = words(&capture);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let with = |more: &[&str]| xway(&[&words[..], more].concat());
+    let answer = with(&["-x", &script, "--command", "reverse-step"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert!(answer.stdout.contains("breakpoint 1, packet 1: verdict pass"), "{answer:?}");
+    assert!(answer.stdout.contains("locals_last at"), "{answer:?}");
+    fs::write(&script, "step\nbreak nowhere\nstep\n").unwrap();
+    let answer = with(&["-x", &script]);
+    assert_eq!(answer.code, 2, "{answer:?}");
+    assert!(answer.stderr.contains("script:2: break nowhere: there is no function"), "{answer:?}");
+    let failures: [(&[&str], &str); 4] = [
+        (&["--packet", "2"], "the capture has 1 packets, not 2"),
+        (&["--command", "print r99x"], "there is no variable or header `r99x`"),
+        (&["--command", "step 0"], "a motion is repeated 1 to"),
+        (&["-x", "/nonexistent"], "/nonexistent"),
+    ];
+    for (more, expected) in failures {
+        let answer = with(more);
+        assert!(answer.code == 2 && answer.stderr.contains(expected), "{more:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn errors_of_a_session_do_not_end_it() {
+    let folder = Folder::new("debug-errors");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let answer = session(&capture, &[], "print 1 +\njump\n\u{1b}[31m\nprint 2 + 2\n");
+    assert_eq!(answer.code, 0);
+    assert!(answer.stderr.contains("invalid expression `1 +`"), "{answer:?}");
+    assert!(!answer.stderr.contains('\u{1b}'), "{answer:?}");
+    assert!(answer.stdout.ends_with("2 + 2 = 4\n"), "{answer:?}");
+    let long = "p ".to_owned() + &"1".repeat(70_000);
+    assert_eq!(session(&capture, &[], &long).code, 2, "a line has a limit");
+}
+
+/// Source files show lines that have no code.
+#[test]
+fn source_files_are_found_below_a_directory() {
+    let folder = Folder::new("debug-source");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let path = folder.path().join("bpf/test");
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join("locals.bpf.c"), SOURCE).unwrap();
+    let line = numbered("locals_first(struct xdp_md *ctx)");
+    let dir = folder.path().to_str().unwrap();
+    let with = session(&capture, &["--source", dir], &format!("list {line}\n"));
+    assert!(with.stdout.contains("SEC(\"xdp\")"), "{with:?}");
+    let without = session(&capture, &[], &format!("list {line}\n"));
+    assert!(!without.stdout.contains("SEC(\"xdp\")"), "{without:?}");
+}
+
+fn words(capture: &str) -> Vec<String> {
+    let object = object("test/locals");
+    ["debug", &object, "--program", "locals_first", "--in", capture].map(str::to_owned).to_vec()
+}
+
+/// Runs a session whose commands come from standard input.
+fn session(capture: &str, more: &[&str], commands: &str) -> Answer {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_xway"))
+        .args(words(capture))
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The pipe takes all of it before anything is read.
+    let _closed_early = child.stdin.take().unwrap().write_all(commands.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    Answer {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Number of the first line of the source that contains a text.
+fn numbered(text: &str) -> usize {
+    SOURCE.lines().position(|line| line.contains(text)).unwrap() + 1
+}
