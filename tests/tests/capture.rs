@@ -110,12 +110,41 @@ fn packets_are_written_with_the_verdict_and_the_program_that_gave_it() {
             _ => (&eight, Verdict::Pass),
         };
         assert_eq!((&packet.data, packet.verdict), (frame, Some(verdict as u64)), "{number}");
-        assert_eq!(packet.comment, Some(format!("{} by filter", verdict.name())));
+        let comment = match verdict {
+            Verdict::Drop => "dropped by filter, rule 1: drop udp dport 7",
+            _ => "passed by filter: default",
+        };
+        assert_eq!(packet.comment.as_deref(), Some(comment), "{number}");
         assert_eq!((packet.id, packet.queue), (Some(number as u64 + 1), Some(0)));
     }
     // Both members counted, and the filter as its rule.
     let rule = &show(&stage)["rules"][0];
     assert_eq!(rule["packets"], 15, "{rule}");
+}
+
+#[test]
+fn reasons_select_and_are_shown() {
+    let stage = Stage::new();
+    load(&stage, &["drop udp dport 7", "drop udp dport 9"]);
+    let capture = |words: &[&str], port| {
+        let options = ["--json", "--count", "1", "--time", "120s"];
+        let capture = capturing(&stage, &[&options[..], words].concat());
+        [7, 8, 9].iter().for_each(|port| stage.send(&udp(&stage, *port), 1));
+        let text = ended(capture, 0);
+        let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert!(line["summary"].as_str().unwrap().contains(port), "{words:?}: {line}");
+        line
+    };
+    let line = capture(&["--reason", "2"], "> 9 ");
+    assert_eq!((&line["reason"], &line["rule"]["number"]), (&"rule".into(), &2.into()), "{line}");
+    assert_eq!(line["rule"]["text"], "drop udp dport 9", "{line}");
+    let line = capture(&["--reason", "default"], "> 8 ");
+    assert_eq!((&line["reason"], &line["rule"]), (&"default".into(), &Value::Null), "{line}");
+    let line = capture(&["--dropped"], "> 7 ");
+    assert_eq!(line["rule"]["number"], 1, "{line}");
+
+    let error = stage.run(&["capture", "eth0", "--reason", "3"]).error();
+    assert!(error.contains("`3`") && error.contains("bad-header"), "{error}");
 }
 
 #[test]
@@ -189,7 +218,7 @@ fn changed_bytes_are_noted_and_packets_are_seen_after_the_programs() {
     let seen: Vec<_> = all.iter().map(|packet| (packet.id, &packet.data)).collect();
     let [one, two] = [Some(1), Some(2)];
     assert_eq!(seen, [(one, &frame), (one, &turned), (two, &frame), (two, &turned)]);
-    let comment = Some("tx by turn; changed bytes 0-1, 5".to_owned());
+    let comment = Some("sent back by turn; changed bytes 0-1, 5".to_owned());
     assert!(all.iter().all(|packet| packet.comment == comment), "{all:?}");
     assert_eq!(all[1].flags.map(|flags| flags & Packet::DIRECTION), Some(Packet::OUTBOUND));
 }

@@ -1,5 +1,6 @@
 //! Random chains of this project's programs: the verdict and the bytes are those of the members,
-//! run one after another on the engine.
+//! run one after another on the engine. With the probe of a capture, so are the decisions that they
+//! store.
 //!
 //! The seed is fixed and the chains are counted, so each run is the same.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
@@ -11,7 +12,9 @@ use functions::capture;
 use functions::capture::abi::{Counts, Record};
 use functions::drop::{self, Config, Maps};
 use kernel::KernelRuntime;
-use spec::compose::{Composed, Counters, Form, Link, VerdictSet, compose};
+use spec::compose::{
+    Composed, Counters, DECISIONS_MAP, Form, Link, VerdictSet, compose, store_decisions,
+};
 use spec::{Expect, Input, Map as _, Outcome, ProgramKind, Runtime, Spec, Verdict};
 use vm::VmRuntime;
 use xway_tests::differential::packets;
@@ -116,18 +119,19 @@ fn random_chain(rng: &mut Rng, parts: usize) -> Vec<(usize, VerdictSet)> {
     (0..length).map(|_| member(rng)).collect()
 }
 
-/// Runs the members one after another, each on a machine of its own.
+/// Runs the members one after another, each on a machine of its own. Returns the outcome and the
+/// number of the member that decided.
 fn one_after_another(
     machines: &mut [VmRuntime],
     chain: &[(usize, VerdictSet)],
     parts: &[Part],
     input: &Input,
-) -> Outcome {
+) -> (Outcome, usize) {
     let mut input = input.clone();
     for (number, ((part, go_on), machine)) in chain.iter().zip(machines).enumerate() {
         let outcome = machine.run(parts[*part].program, &input).unwrap();
         if number + 1 == chain.len() || !go_on.contains(outcome.verdict) {
-            return outcome;
+            return (outcome, number);
         }
         (input.packet, input.metadata) = (outcome.packet, outcome.metadata);
     }
@@ -166,16 +170,46 @@ fn probed<R: Runtime>(runtime: &R, composed: &Composed) -> Option<u64> {
     Some(counts.map(|one| one.packets).sum())
 }
 
+/// A decision as it is stored: rule, verdict, reason.
+type Decision = [u8; 12];
+/// No member stores it.
+const NOTHING: u8 = 0x77;
+
+/// Clears what members stored.
+fn forget<R: Runtime>(runtime: &R) {
+    let map = runtime.map(DECISIONS_MAP).unwrap();
+    let size = map.lookup(&[0; 4]).unwrap().unwrap().len();
+    map.update(&[0; 4], &vec![NOTHING; size], Expect::Any).unwrap();
+}
+
+/// The decision that was stored, on whatever processor.
+fn stored<R: Runtime>(runtime: &R) -> Option<Decision> {
+    let values = runtime.map(DECISIONS_MAP).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+    // The kernel rounds the values of each processor up to eight bytes.
+    let mut values = values.chunks(16).map(|one| *one.first_chunk::<12>().unwrap());
+    values.find(|one| *one != [NOTHING; 12])
+}
+
 #[test]
 fn a_chain_is_its_members_one_after_another() {
     let parts = parts();
     let mut rng = Rng::new(20261127);
     let mut random = Random(20261127);
-    let mut on_kernel = 0;
+    let (mut on_kernel, mut decisions) = (0, 0);
     let probe = Spec::parse("capture", capture::OBJECT).unwrap();
     for number in 0..CHAINS {
         let chain = random_chain(&mut rng, parts.len());
-        let specs: Vec<_> = chain.iter().map(|(part, _)| parts[*part].spec.clone()).collect();
+        // A probe changes nothing.
+        let probe = rng.one_in(2).then(|| capture::probe(&probe));
+        let storing = |(part, _): &(usize, VerdictSet)| {
+            let Part { spec, program, .. } = &parts[*part];
+            probe.and_then(|_| store_decisions(spec, program).unwrap())
+        };
+        let storing: Vec<_> = chain.iter().map(storing).collect();
+        let specs = chain.iter().zip(&storing);
+        let specs =
+            specs.map(|((part, _), own)| own.as_ref().unwrap_or(&parts[*part].spec).clone());
+        let specs: Vec<_> = specs.collect();
         let links = chain.iter().zip(&specs).map(|((part, go_on), spec)| Link {
             spec,
             program: parts[*part].program,
@@ -184,16 +218,15 @@ fn a_chain_is_its_members_one_after_another() {
         let links: Vec<_> = links.collect();
         let counters = Counters::in_order(links.len());
         let form = if rng.one_in(3) { Form::Call } else { Form::Inline };
-        // A probe changes nothing.
-        let probe = rng.one_in(2).then(|| capture::probe(&probe));
         let composed = compose(&links, &counters, form, probe).unwrap();
         let main = parts[chain[0].0].program;
         let mut whole = filled(VmRuntime::default(), &composed, &chain, &parts).unwrap();
         let mut machines: Vec<_> = chain
             .iter()
-            .map(|(part, _)| {
+            .zip(&specs)
+            .map(|((part, _), spec)| {
                 let mut machine = VmRuntime::default();
-                machine.load(&parts[*part].spec).unwrap();
+                machine.load(spec).unwrap();
                 parts[*part].fill(&machine, str::to_owned);
                 machine
             })
@@ -208,7 +241,9 @@ fn a_chain_is_its_members_one_after_another() {
                 true => packets::random(&mut rng, false),
                 false => Input { packet: frames(&mut random, 1).remove(0), ..Input::default() },
             };
-            let expected = one_after_another(&mut machines, &chain, &parts, &input);
+            let (expected, decider) = one_after_another(&mut machines, &chain, &parts, &input);
+            let decision = storing[decider].as_ref().map(|_| stored(&machines[decider]).unwrap());
+            decisions += u64::from(decision.is_some());
             let label = || {
                 let names = chain.iter().map(|(part, go_on)| {
                     let go_on: Vec<_> = go_on.iter().map(Verdict::name).collect();
@@ -216,11 +251,22 @@ fn a_chain_is_its_members_one_after_another() {
                 });
                 format!("chain {number}: {}", names.collect::<Vec<_>>().join(", "))
             };
+            if let Some(decision) = &decision {
+                assert_eq!(u32::from(decision[4]), expected.verdict as u32, "{}", label());
+                forget(&whole);
+                kernel.iter().for_each(forget);
+            }
             let engine = whole.run(main, &input).unwrap();
             assert_eq!(seen(&engine), seen(&expected), "engine, {}", label());
+            if decision.is_some() {
+                assert_eq!(stored(&whole), decision, "engine, {}", label());
+            }
             if let Some(kernel) = &mut kernel {
                 let outcome = kernel.run(main, &input).unwrap();
                 assert_eq!(seen(&outcome), seen(&expected), "kernel, {}", label());
+                if decision.is_some() {
+                    assert_eq!(stored(kernel), decision, "kernel, {}", label());
+                }
             }
         }
         let all = probe.map(|_| PACKETS as u64);
@@ -230,4 +276,5 @@ fn a_chain_is_its_members_one_after_another() {
         }
     }
     assert!(on_kernel > CHAINS / 3, "{on_kernel} chains ran on the kernel");
+    assert!(decisions > CHAINS, "{decisions} decisions were stored");
 }

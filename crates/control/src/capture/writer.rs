@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pcap::{LinkType, Options, Packet, Writer};
+use pcap::{LinkType, Options, PacketRef, Writer};
 use sys::stdio::is_stdio;
 
 use crate::error::{Error, Result};
@@ -99,7 +99,7 @@ impl CaptureWriter {
     ///
     /// # Errors
     /// It cannot be written: see [`abandon`](Self::abandon).
-    pub fn write(&mut self, packet: &mut Packet) -> Result<()> {
+    pub fn write(&mut self, mut packet: PacketRef<'_>) -> Result<()> {
         packet.timestamp_ns += self.ahead_ns;
         let Rotation { size, time, .. } = self.rotation;
         let is_full = size.is_some_and(|size| self.open.writer.bytes_written() >= size)
@@ -187,7 +187,7 @@ impl Open {
         Ok(open)
     }
 
-    fn write(&mut self, packet: &Packet) -> Result<()> {
+    fn write(&mut self, packet: PacketRef<'_>) -> Result<()> {
         let result = self.writer.write(packet);
         result.map_err(|error| written(error, self.file.path()))?;
         self.ends.push(self.writer.bytes_written());
@@ -251,8 +251,7 @@ mod tests {
         let path = folder.join("dump.pcapng");
         let mut writer = CaptureWriter::create(&path, "eth0", "test", rotation).unwrap();
         for _ in 0..20 {
-            let mut packet = Packet { data: vec![0; 60], ..Packet::default() };
-            writer.write(&mut packet).unwrap();
+            writer.write(PacketRef { data: &[0; 60], ..PacketRef::default() }).unwrap();
         }
         let number = writer.series.as_ref().unwrap().number;
         assert!(number > 3, "{number}");
