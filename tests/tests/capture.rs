@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -314,6 +315,116 @@ fn files_are_rotated() {
     assert!(counts.len() > 3, "{counts:?}");
     assert!(counts.contains_key(std::ffi::OsStr::new("some-00001.pcapng")), "{counts:?}");
     assert_eq!(counts.values().sum::<usize>(), 100, "{counts:?}");
+}
+
+/// A named pipe.
+fn pipe(folder: &Folder) -> String {
+    let path = folder.file("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+/// A process that reads a pipe; it ends after a time in any case.
+fn reader(path: &str, command: &[&str]) -> Child {
+    let mut reader = Command::new("timeout");
+    reader.arg("120").args(command).stdin(Stdio::null()).stdout(Stdio::piped());
+    reader.arg(path).spawn().unwrap()
+}
+
+#[test]
+fn a_named_pipe_is_written_to_and_not_replaced() {
+    let (stage, folder) = (Stage::new(), Folder::new("pipe"));
+    let path = pipe(&folder);
+    let reader = reader(&path, &["cat"]);
+    let words = ["--json", "-w", &path, "--count", "2", "--time", "120s", "udp"];
+    let capture = capturing(&stage, &words);
+    stage.send(&udp(&stage, 7), 2);
+    assert_eq!(report(capture)["written"], 2);
+    let read = reader.wait_with_output().unwrap().stdout;
+    assert_eq!(Reader::new(&read[..]).unwrap().map(Result::unwrap).count(), 2);
+    assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
+
+    // The user who made it would see the packets.
+    chown(&path, Some(65534), None).unwrap();
+    let error = stage.run(&["capture", "eth0", "-w", &path]).error();
+    assert!(error.contains("a pipe of another user"), "{error}");
+}
+
+#[test]
+fn a_reader_that_closes_a_pipe_ends_the_capture() {
+    let (stage, folder) = (Stage::new(), Folder::new("closed"));
+    let path = pipe(&folder);
+    let mut reader = reader(&path, &["head", "-c", "8"]);
+    let mut command = stage.xway.command_in(&stage.net.b, &["capture", "eth0", "-w", &path]);
+    command.args(["--time", "120s", "udp"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // No packet comes, so that only the state of the pipe shows it.
+    let text = ended(command.spawn().unwrap(), 1);
+    assert!(text.contains("the reader closed the pipe"), "{text}");
+    assert!(reader.wait().unwrap().success());
+    assert_eq!(stage.attached(), vec![]);
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_waited_for_until_the_time_is_over_or_a_signal_arrives() {
+    let (stage, folder) = (Stage::new(), Folder::new("waiting"));
+    let path = pipe(&folder);
+    let error = stage.run(&["capture", "eth0", "-w", &path, "--time", "50ms"]).error();
+    assert!(error.contains("no process reads the pipe"), "{error}");
+
+    let mut command = stage.xway.command_in(&stage.net.b, &["capture", "eth0", "-w", &path]);
+    let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let holds_signals = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", waiting.id())).unwrap();
+        let held = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        Ok(held
+            .is_some_and(|held| held.contains(|digit| ('1'..='f').contains(&digit)))
+            .then_some(()))
+    };
+    until("the wait", PATIENCE, holds_signals).unwrap();
+    interrupt(&waiting);
+    let error = Answer::of(waiting.wait_with_output().unwrap()).error();
+    assert!(error.contains("no process reads the pipe"), "{error}");
+}
+
+#[test]
+fn wireshark_lists_and_captures_the_interface() {
+    let (stage, folder) = (Stage::new(), Folder::new("extcap"));
+    load(&stage, &["drop udp dport 7"]);
+    let script = folder.0.join("xway");
+    let before = stage.attached();
+    let program = stage.xway.command(&[]).get_program().to_str().unwrap().to_owned();
+    let state = stage.xway.state().display();
+    let text = format!("#!/bin/sh\nexec {program} --state {state} extcap \"$@\"\n");
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let tshark = |words: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.arg("120").arg("tshark").args(words).env("WIRESHARK_EXTCAP_DIR", &folder.0);
+        command.env("HOME", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        stage.net.b.run(|| command.spawn()).unwrap().unwrap()
+    };
+    let list = tshark(&["-D"]).wait_with_output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.contains("xway-eth0 (eth0 with its XDP programs)"), "{list}");
+
+    let fields = ["-T", "fields", "-e", "udp.dstport", "-e", "frame.verdict.ebpf_xdp"];
+    let options = ["-l", "-i", "xway-eth0", "-c", "2", "-f", "udp"];
+    let capture = tshark(&[&options[..], &fields].concat());
+    let runs = || Ok((stage.attached() != before).then_some(()));
+    until("the capture", LOAD, runs).unwrap();
+    stage.send(&udp(&stage, 7), 1);
+    stage.send(&udp(&stage, 8), 1);
+    let read = capture.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&read.stdout);
+    assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["7", "1", "8", "2"], "{read:?}");
+    until("the end", LOAD, || Ok((stage.attached() == before).then_some(()))).unwrap();
+
+    let checked = |expression: &str| {
+        let words = ["extcap", "--extcap-interface=xway-eth0", "--extcap-capture-filter"];
+        stage.run(&[&words[..], &[expression]].concat()).ended(0)
+    };
+    assert_eq!(checked("udp port 7"), "");
+    assert!(checked("udp port what").contains("is not an expression of tcpdump"));
 }
 
 #[test]

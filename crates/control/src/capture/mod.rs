@@ -248,6 +248,23 @@ fn extend(settings: &Map, config: &Config) -> Result<()> {
     Ok(settings.update(&[0; 4], &config.settings(until).to_bytes(), Expect::Any)?)
 }
 
+/// Names of the interfaces of this namespace that can be captured.
+///
+/// # Errors
+/// They cannot be listed.
+pub fn interfaces() -> Result<Vec<String>> {
+    let links = Netlink::open()?.links()?.into_iter();
+    Ok(links.map(|link| link.name).filter(|name| name != "lo").collect())
+}
+
+/// Fails if it is not an expression of tcpdump.
+///
+/// # Errors
+/// [`Error::Expression`].
+pub fn check_expression(text: &str) -> Result<()> {
+    probe(Some(text)).map(drop)
+}
+
 /// The probe's object, with the code that selects packets.
 fn probe(expression: Option<&str>) -> Result<Spec> {
     let mut spec = Spec::parse("capture", capture::OBJECT)?;

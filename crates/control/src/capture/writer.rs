@@ -70,15 +70,17 @@ struct Open {
 }
 
 impl CaptureWriter {
-    /// Begins a file; `-` is standard output.
+    /// Begins a file; `-` is standard output. The reader of a named pipe is waited for until
+    /// `deadline`.
     ///
     /// # Errors
-    /// The file cannot be created, or standard output would be rotated.
+    /// The file cannot be created, the pipe has no reader, or standard output would be rotated.
     pub fn create(
         path: &Path,
         interface: &str,
         application: &'static str,
         rotation: Rotation,
+        deadline: Option<Instant>,
     ) -> Result<Self> {
         if rotation.is_wanted() && is_stdio(path) {
             return Err(Error::RotatedStream);
@@ -86,7 +88,7 @@ impl CaptureWriter {
         let series = rotation.is_wanted().then(|| Series::of(path)).transpose()?;
         let file = match &series {
             Some(series) => series.file(),
-            None => NewFile::at(path),
+            None => NewFile::at_until(path, deadline),
         };
         let open = Open::begin(file?, interface, application)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -116,6 +118,11 @@ impl CaptureWriter {
     /// As [`write`](Self::write).
     pub fn flush(&mut self) -> Result<()> {
         self.open.flush()
+    }
+
+    /// Whether the reader of a pipe closed it.
+    pub fn is_reader_gone(&self) -> bool {
+        self.open.file.is_reader_gone()
     }
 
     /// Completes the open file.
@@ -249,7 +256,7 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let rotation = Rotation { size: Some(300), files: Some(2), ..Rotation::default() };
         let path = folder.join("dump.pcapng");
-        let mut writer = CaptureWriter::create(&path, "eth0", "test", rotation).unwrap();
+        let mut writer = CaptureWriter::create(&path, "eth0", "test", rotation, None).unwrap();
         for _ in 0..20 {
             writer.write(PacketRef { data: &[0; 60], ..PacketRef::default() }).unwrap();
         }
@@ -268,7 +275,8 @@ mod tests {
     #[test]
     fn standard_output_is_not_rotated() {
         let rotation = Rotation { time: Some(Duration::from_secs(1)), ..Rotation::default() };
-        let error = CaptureWriter::create(Path::new("-"), "eth0", "test", rotation).unwrap_err();
+        let created = CaptureWriter::create(Path::new("-"), "eth0", "test", rotation, None);
+        let error = created.unwrap_err();
         assert!(matches!(error, Error::RotatedStream), "{error}");
     }
 }

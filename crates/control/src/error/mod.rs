@@ -132,6 +132,9 @@ pub enum Error {
     /// The reader of a pipe, to which packets are written, closed it.
     #[error("the reader of {} closed it", path.display())]
     ReaderGone { path: PathBuf },
+    /// No process opened a named pipe for reading in time.
+    #[error("no process reads the pipe {}: start the reader first", path.display())]
+    NoReader { path: PathBuf },
     /// Standard output cannot be several files.
     #[error("standard output cannot be rotated: write to a file")]
     RotatedStream,

@@ -18,9 +18,18 @@ use super::{Context, Exit, folder};
 use crate::args::{CaptureArgs, PointArg};
 
 pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
+    let report = capture(args, context)?;
+    context.show_next(&report)?;
+    Ok(if report.written > 0 { Exit::Done } else { Exit::No })
+}
+
+/// Captures packets to a file, or prints them.
+pub fn capture(args: &CaptureArgs, context: &Context) -> Result<CaptureReport> {
     let stop = Stop::new()?;
-    let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
+    // A named pipe has a reader before packets come.
     let mut output = Output::new(args, context)?;
+    let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
+    output.begin_ns = sys::thread::monotonic_ns();
     let begin = Instant::now();
     let ended = match watch(args, &stop, &mut capture, &mut output) {
         Ok(ended) => ended,
@@ -33,16 +42,14 @@ pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
     let counts = capture.counts()?;
     drop(capture);
     let written = output.finish(ended)?;
-    let report = CaptureReport {
+    Ok(CaptureReport {
         interface: args.iface.clone(),
         packets: counts.packets,
         written,
         lost: counts.lost,
         seconds: begin.elapsed().as_secs_f64(),
         ended,
-    };
-    context.show_next(&report)?;
-    Ok(if written > 0 { Exit::Done } else { Exit::No })
+    })
 }
 
 /// Writes packets until there are enough, the time is over, or a signal arrives.
@@ -113,17 +120,19 @@ impl<'a> Output<'a> {
             time: args.rotate_time,
             files: args.files.map(|files| files as usize),
         };
-        let create = |path| folder::begin_capture(path, &args.iface, "xway capture", rotation);
+        let deadline = args.time.map(|time| Instant::now() + time);
+        let create =
+            |path| folder::begin_capture(path, &args.iface, "xway capture", rotation, deadline);
         let writer = args.write.as_deref().map(create).transpose()?;
-        let begin_ns = sys::thread::monotonic_ns();
         let comments = Comments::default();
-        Ok(Self { args, context, writer, comments, begin_ns, written: 0, noted: 0 })
+        Ok(Self { args, context, writer, comments, begin_ns: 0, written: 0, noted: 0 })
     }
 
     /// Writes packets. Returns why the capture ends, if it does.
     fn put(&mut self, batch: &Batch, capture: &Capture) -> Result<Option<Ended>> {
         if batch.is_empty() {
-            return Ok(None);
+            let is_gone = self.writer.as_ref().is_some_and(CaptureWriter::is_reader_gone);
+            return Ok(is_gone.then_some(Ended::ReaderGone));
         }
         let lost = capture.counts()?.lost;
         for packet in batch.packets() {

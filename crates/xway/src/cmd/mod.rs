@@ -15,6 +15,7 @@ pub mod daemon;
 pub mod demo;
 pub mod doctor;
 pub mod drop;
+pub mod extcap;
 pub mod filter;
 mod folder;
 pub mod forward;

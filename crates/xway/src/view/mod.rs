@@ -13,6 +13,7 @@ pub mod check;
 pub mod confirm;
 pub mod demo;
 pub mod doctor;
+pub mod extcap;
 pub mod filter;
 pub mod generate;
 pub mod lab;

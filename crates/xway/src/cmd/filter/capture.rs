@@ -16,7 +16,8 @@ pub struct Capture(CaptureWriter);
 impl Capture {
     /// Creates a capture of packets that this interface received.
     pub fn create(path: &Path, interface: &str) -> Result<Self> {
-        folder::begin_capture(path, interface, "xway filter", Rotation::default()).map(Self)
+        let rotation = Rotation::default();
+        folder::begin_capture(path, interface, "xway filter", rotation, None).map(Self)
     }
 
     /// Writes a packet with the verdict that it got.
