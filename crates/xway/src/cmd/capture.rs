@@ -27,7 +27,9 @@ pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
 pub fn capture(args: &CaptureArgs, context: &Context) -> Result<CaptureReport> {
     let stop = Stop::new()?;
     // A named pipe has a reader before packets come.
-    let mut output = Output::new(args, context)?;
+    let output = Output::new(args, context);
+    // A signal that ended the wait has had its effect.
+    let mut output = output.inspect_err(|_| _ = stop.pending())?;
     let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
     output.begin_ns = sys::thread::monotonic_ns();
     let begin = Instant::now();
