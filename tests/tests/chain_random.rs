@@ -190,6 +190,51 @@ fn stored<R: Runtime>(runtime: &R) -> Option<Decision> {
     values.find(|one| *one != [NOTHING; 12])
 }
 
+/// The members' objects and, with a probe, whether they store decisions.
+fn members(chain: &[(usize, VerdictSet)], parts: &[Part], probed: bool) -> Vec<(Spec, bool)> {
+    let member = |(part, _): &(usize, VerdictSet)| {
+        let Part { spec, program, .. } = &parts[*part];
+        let storing = probed.then(|| store_decisions(spec, program).unwrap()).flatten();
+        let stores = storing.is_some();
+        (storing.unwrap_or_else(|| spec.clone()), stores)
+    };
+    chain.iter().map(member).collect()
+}
+
+/// A member alone.
+fn machine(part: &Part, spec: &Spec) -> VmRuntime {
+    let mut machine = VmRuntime::default();
+    machine.load(spec).unwrap();
+    part.fill(&machine, str::to_owned);
+    machine
+}
+
+fn names(chain: &[(usize, VerdictSet)], parts: &[Part]) -> String {
+    let names = chain.iter().map(|(part, go_on)| {
+        let go_on: Vec<_> = go_on.iter().map(Verdict::name).collect();
+        format!("{} ({})", parts[*part].program, go_on.join(" "))
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Runs the chain, and compares the outcome and the decision, if the last member stores one.
+fn agrees<R: Runtime>(
+    (runtime, main): (&mut R, &str),
+    input: &Input,
+    expected: &Outcome,
+    decision: Option<Decision>,
+    label: &str,
+) {
+    if decision.is_some() {
+        forget(runtime);
+    }
+    let outcome = runtime.run(main, input).unwrap();
+    assert_eq!(seen(&outcome), seen(expected), "{label}");
+    if decision.is_some() {
+        assert_eq!(stored(runtime), decision, "{label}");
+    }
+}
+
 #[test]
 fn a_chain_is_its_members_one_after_another() {
     let parts = parts();
@@ -201,16 +246,8 @@ fn a_chain_is_its_members_one_after_another() {
         let chain = random_chain(&mut rng, parts.len());
         // A probe changes nothing.
         let probe = rng.one_in(2).then(|| capture::probe(&probe));
-        let storing = |(part, _): &(usize, VerdictSet)| {
-            let Part { spec, program, .. } = &parts[*part];
-            probe.and_then(|_| store_decisions(spec, program).unwrap())
-        };
-        let storing: Vec<_> = chain.iter().map(storing).collect();
-        let specs = chain.iter().zip(&storing);
-        let specs =
-            specs.map(|((part, _), own)| own.as_ref().unwrap_or(&parts[*part].spec).clone());
-        let specs: Vec<_> = specs.collect();
-        let links = chain.iter().zip(&specs).map(|((part, go_on), spec)| Link {
+        let specs = members(&chain, &parts, probe.is_some());
+        let links = chain.iter().zip(&specs).map(|((part, go_on), (spec, _))| Link {
             spec,
             program: parts[*part].program,
             go_on: *go_on,
@@ -221,58 +258,35 @@ fn a_chain_is_its_members_one_after_another() {
         let composed = compose(&links, &counters, form, probe).unwrap();
         let main = parts[chain[0].0].program;
         let mut whole = filled(VmRuntime::default(), &composed, &chain, &parts).unwrap();
-        let mut machines: Vec<_> = chain
-            .iter()
-            .zip(&specs)
-            .map(|((part, _), spec)| {
-                let mut machine = VmRuntime::default();
-                machine.load(spec).unwrap();
-                parts[*part].fill(&machine, str::to_owned);
-                machine
-            })
-            .collect();
+        let machines = chain.iter().zip(&specs);
+        let machines = machines.map(|((part, _), (spec, _))| machine(&parts[*part], spec));
+        let mut machines: Vec<_> = machines.collect();
         // What a route is differs between the engine's network and this host's.
         let is_local = chain.iter().all(|(part, _)| parts[*part].program != "forward_udp");
         let kernel = is_local.then(|| filled(KernelRuntime::default(), &composed, &chain, &parts));
         let mut kernel = kernel.and_then(Result::ok);
         on_kernel += u64::from(kernel.is_some());
+        let label = format!("chain {number}: {}", names(&chain, &parts));
         for _ in 0..PACKETS {
             let input = match rng.one_in(2) {
                 true => packets::random(&mut rng, false),
                 false => Input { packet: frames(&mut random, 1).remove(0), ..Input::default() },
             };
             let (expected, decider) = one_after_another(&mut machines, &chain, &parts, &input);
-            let decision = storing[decider].as_ref().map(|_| stored(&machines[decider]).unwrap());
+            let decision = specs[decider].1.then(|| stored(&machines[decider]).unwrap());
             decisions += u64::from(decision.is_some());
-            let label = || {
-                let names = chain.iter().map(|(part, go_on)| {
-                    let go_on: Vec<_> = go_on.iter().map(Verdict::name).collect();
-                    format!("{} ({})", parts[*part].program, go_on.join(" "))
-                });
-                format!("chain {number}: {}", names.collect::<Vec<_>>().join(", "))
-            };
             if let Some(decision) = &decision {
-                assert_eq!(u32::from(decision[4]), expected.verdict as u32, "{}", label());
-                forget(&whole);
-                kernel.iter().for_each(forget);
+                assert_eq!(u32::from(decision[4]), expected.verdict as u32, "{label}");
             }
-            let engine = whole.run(main, &input).unwrap();
-            assert_eq!(seen(&engine), seen(&expected), "engine, {}", label());
-            if decision.is_some() {
-                assert_eq!(stored(&whole), decision, "engine, {}", label());
-            }
+            agrees((&mut whole, main), &input, &expected, decision, &label);
             if let Some(kernel) = &mut kernel {
-                let outcome = kernel.run(main, &input).unwrap();
-                assert_eq!(seen(&outcome), seen(&expected), "kernel, {}", label());
-                if decision.is_some() {
-                    assert_eq!(stored(kernel), decision, "kernel, {}", label());
-                }
+                agrees((kernel, main), &input, &expected, decision, &label);
             }
         }
         let all = probe.map(|_| PACKETS as u64);
-        assert_eq!(probed(&whole, &composed), all, "engine, chain {number}");
+        assert_eq!(probed(&whole, &composed), all, "engine, {label}");
         if let Some(kernel) = &kernel {
-            assert_eq!(probed(kernel, &composed), all, "kernel, chain {number}");
+            assert_eq!(probed(kernel, &composed), all, "kernel, {label}");
         }
     }
     assert!(on_kernel > CHAINS / 3, "{on_kernel} chains ran on the kernel");

@@ -108,7 +108,7 @@ fn relative(path: &Path) -> String {
 }
 
 const REASON: &str = "xway_reason";
-/// A struct that several programs have, the one whose file defines it, and the import in the others.
+/// A struct that several programs have, the one whose file defines it, and the import of others.
 const SHARED: (&str, &str, &str) =
     ("xway_decision", "capture", "\npub use functions::capture::abi::Decision;\n");
 

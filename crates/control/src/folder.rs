@@ -2,8 +2,8 @@
 //!
 //! Rule: the directory is opened once and everything is done below its descriptor. A file is
 //! created under a temporary name that nothing had before and gets its name when it is whole, so
-//! no planted link is followed and no file is changed in place. A named pipe or a character device is
-//! written to instead, unless it is a pipe of another user. Under sudo, what this process
+//! no planted link is followed and no file is changed in place. A named pipe or a character device
+//! is written to instead, unless it is a pipe of another user. Under sudo, what this process
 //! created belongs to the caller afterwards, where the directory does; nothing else changes owner.
 
 use std::ffi::{OsStr, OsString};

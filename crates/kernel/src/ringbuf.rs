@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Rule: a record is read only after its busy bit was cleared, and released by moving the consumer
-//! position past it, several at a time. The doubled mapping lets a record that wraps be read in one piece.
+//! position past it, several at a time. The doubled mapping lets a record that wraps be read in one
+//! piece.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};

@@ -96,9 +96,9 @@ pub fn probe(spec: &Spec) -> Probe<'_> {
 /// Decisions of a member whose packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selected {
-    /// Those with the reason of this number.
+    /// Decisions with the reason of this number.
     Reason(usize),
-    /// Those by the rule of this number.
+    /// Decisions by the rule of this number.
     Rule(u32),
 }
 
@@ -131,7 +131,7 @@ pub struct CapturedPacket<'a> {
     pub bytes: [&'a [u8]; 2],
 }
 
-/// The time of a record, on the monotonic clock, by which records of several rings are put in order.
+/// The time of a record, on the monotonic clock, which puts records of several rings in order.
 pub fn time_ns(record: &[u8]) -> u64 {
     record.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }

@@ -2,7 +2,8 @@
 //!
 //! Rule: a program as it is loaded without a probe has the call of a function that stores nothing,
 //! which the verifier removes. Only here it is enabled, and the function gets its code. The map is
-//! found by its name, and all members and the probe share it. Layout: `bpf/include/xway/decision.h`.
+//! found by its name, and all members and the probe share it. Its layout is that of
+//! `bpf/include/xway/decision.h`.
 
 use super::{Error, no_program, splice};
 use crate::asm::{Assembler, Cond, Reg::*};

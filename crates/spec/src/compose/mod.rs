@@ -12,7 +12,7 @@
 //!
 //! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
 //! A [`Probe`] sees each packet before the first program and after the final verdict.
-//! [`store_decisions`] makes members tell it why they decided.
+//! [`store_decisions`] makes members store for it why they decided.
 //! Besides, [`splice`] puts generated code into one program, in the place of one of its functions,
 //! and [`precede`] puts it before a program.
 //!

@@ -115,8 +115,8 @@ impl Dir {
     /// name.
     ///
     /// # Errors
-    /// `ENXIO` for a pipe without a reader. `EPERM` for a pipe of a user who is neither root, nor the
-    /// one of this process, nor `owner`: that user would receive what is written.
+    /// `ENXIO` for a pipe without a reader. `EPERM` for a pipe of a user who is neither root, nor
+    /// the one of this process, nor `owner`: that user would receive what is written.
     pub fn open_stream(&self, name: impl AsRef<OsStr>, owner: Option<u32>) -> Result<Option<File>> {
         let (name, path) = (name.as_ref(), self.child(name.as_ref())?);
         let refused = |errno, why: &str| {

@@ -1,7 +1,7 @@
 //! `extcap`: `capture` as an interface in the menu of Wireshark.
 //!
-//! Rule: standard output has what Wireshark's extcap protocol defines and nothing else; an error goes
-//! to standard error, which Wireshark shows.
+//! Rule: standard output has what Wireshark's extcap protocol defines and nothing else; an error
+//! goes to standard error, which Wireshark shows.
 
 use anyhow::{Context as _, Result};
 use control::capture::{check_expression, interfaces};
