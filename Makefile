@@ -81,8 +81,8 @@ python-tests:
 	target/venv/bin/pytest --quiet -p no:cacheprovider examples/python
 
 # The command into PREFIX (and DESTDIR below which packages are built): binary, manual pages,
-# completions, systemd units, an example, and an empty $(SYSCONFDIR)/xway. PROFILE=dev builds it
-# quicker.
+# completions, systemd units, an example, an entry in Wireshark's list of interfaces, and an empty
+# $(SYSCONFDIR)/xway. PROFILE=dev builds it quicker.
 PREFIX     ?= /usr/local
 SYSCONFDIR ?= /etc
 PROFILE    ?= release
@@ -93,6 +93,9 @@ UNITS       = xway.service xway@.service xway-daemon.service
 BASH_DIR    = share/bash-completion/completions
 FISH_DIR    = share/fish/vendor_completions.d
 ZSH_DIR     = share/zsh/vendor-completions
+# Where Wireshark of the same PREFIX finds programs that capture.
+MULTIARCH   = $(shell gcc -print-multiarch 2> /dev/null)
+EXTCAP_DIR  = lib/$(if $(MULTIARCH),$(MULTIARCH)/)wireshark/extcap
 
 install:
 	$(CARGO) build --package xway --profile $(PROFILE)
@@ -112,6 +115,9 @@ install:
 	    sed 's|@PREFIX@|$(PREFIX)|g; s|@SYSCONFDIR@|$(SYSCONFDIR)|g' dist/systemd/$$unit.in \
 	        > $(ROOT)/lib/systemd/system/$$unit || exit 1; \
 	done
+	install -d $(ROOT)/$(EXTCAP_DIR)
+	sed 's|@PREFIX@|$(PREFIX)|g' dist/extcap/xway.in > $(ROOT)/$(EXTCAP_DIR)/xway
+	chmod 755 $(ROOT)/$(EXTCAP_DIR)/xway
 	install -D -m 644 dist/systemd/sysusers.conf $(ROOT)/lib/sysusers.d/xway.conf
 	install -D -m 644 dist/systemd/tmpfiles.conf $(ROOT)/lib/tmpfiles.d/xway.conf
 	install -D -m 644 dist/examples/eth1.toml $(ROOT)/share/doc/xway/examples/eth1.toml
@@ -124,7 +130,8 @@ uninstall:
 	rm -f $(ROOT)/bin/xway $(ROOT)/share/man/man1/xway.1 $(ROOT)/share/man/man1/xway-*.1 \
 	    $(ROOT)/share/man/man5/xway-*.5 $(ROOT)/$(BASH_DIR)/xway $(ROOT)/$(FISH_DIR)/xway.fish \
 	    $(ROOT)/$(ZSH_DIR)/_xway $(addprefix $(ROOT)/lib/systemd/system/,$(UNITS)) \
-	    $(ROOT)/lib/sysusers.d/xway.conf $(ROOT)/lib/tmpfiles.d/xway.conf
+	    $(ROOT)/lib/sysusers.d/xway.conf $(ROOT)/lib/tmpfiles.d/xway.conf \
+	    $(ROOT)/$(EXTCAP_DIR)/xway
 	rm -rf $(ROOT)/share/doc/xway
 	-rmdir $(DESTDIR)$(SYSCONFDIR)/xway/rules $(DESTDIR)$(SYSCONFDIR)/xway 2> /dev/null
 

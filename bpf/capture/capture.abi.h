@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+#include <xway/decision.h>
+
 /* The most bytes of a packet that are captured at one point: a jumbo frame. */
 #define CAPTURE_BYTES 9216
 
@@ -22,15 +24,32 @@ struct capture_settings {
 	/* Bytes before the first program, and after the last one; 0 for none. */
 	__u32 before;
 	__u32 after;
-	__u32 unused;
+	/* Whether `capture_wanted` selects among the packets with these verdicts. */
+	__u32 is_selective;
 };
 #define CAPTURE_INVALID_VERDICT 5
+
+/* The most members of a chain. */
+#define CAPTURE_MEMBERS 64
+
+/* Decisions of a member whose packets are captured; the index in `capture_wanted` is its number. */
+struct capture_wanted {
+	/* A bit for each reason by its number. */
+	__u64 reasons;
+	/* Number of the rule, or XWAY_UNNUMBERED for any rule. */
+	__u32 rule;
+	__u32 unused;
+};
+_Static_assert(sizeof(struct capture_wanted) == 16, "no hidden padding");
 
 /* A packet in a ring; its bytes before and after the programs follow. */
 struct capture_record {
 	__u64 time;
-	/* What the programs returned, and the number of the one that decided. */
-	__u32 verdict;
+	/*
+	 * What the last program stored if it stores decisions. The verdict is what the programs
+	 * returned, and `member` the number of the one that decided.
+	 */
+	struct xway_decision decision;
 	__u32 member;
 	__u32 queue;
 	__u32 length_before;

@@ -44,6 +44,22 @@ struct {
 	__array(values, struct xway_ring);
 } capture_rings SEC(".maps");
 
+/* The decision of the last program that stores its own; shared with all of them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__uint(pinning, 1);
+	__type(key, __u32);
+	__type(value, struct xway_decision);
+} xway_decisions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CAPTURE_MEMBERS);
+	__type(key, __u32);
+	__type(value, struct capture_wanted);
+} capture_wanted SEC(".maps");
+
 /* Whether the packet matches the expression, whose code user space puts here. */
 __attribute__((noinline)) __u32 capture_matches(struct xdp_md *ctx, __u32 length)
 {
@@ -61,6 +77,24 @@ xway_inline __u32 capture_copy(struct xdp_md *ctx, void *to, __u32 length, __u32
 	if (size < 1 || size > CAPTURE_BYTES || bpf_xdp_load_bytes(ctx, 0, to, size))
 		return 0;
 	return captured;
+}
+
+xway_inline void capture_decision(struct xway_decision *to)
+{
+	__u32 only = 0;
+	struct xway_decision *stored = bpf_map_lookup_elem(&xway_decisions, &only);
+
+	if (stored)
+		*to = *stored;
+}
+
+xway_inline int capture_is_wanted(const struct xway_decision *decision, __u32 member)
+{
+	struct capture_wanted *wanted = bpf_map_lookup_elem(&capture_wanted, &member);
+
+	if (!wanted || decision->reason >= 64 || !(wanted->reasons >> decision->reason & 1))
+		return 0;
+	return wanted->rule == XWAY_UNNUMBERED || wanted->rule == decision->rule;
 }
 
 SEC("?xdp.frags")
@@ -107,8 +141,11 @@ int capture_after(struct xdp_md *ctx, __u32 verdict, __u32 member)
 	only = verdict < CAPTURE_INVALID_VERDICT ? verdict : CAPTURE_INVALID_VERDICT;
 	if (!(capture_settings.verdicts >> only & 1))
 		return 0;
+	capture_decision(&kept->head.decision);
+	if (capture_settings.is_selective && !capture_is_wanted(&kept->head.decision, member))
+		return 0;
 	kept->counts.packets++;
-	kept->head.verdict = verdict;
+	kept->head.decision.verdict = verdict;
 	kept->head.member = member;
 	at = kept->head.captured_before;
 	if (at > CAPTURE_BYTES)

@@ -12,6 +12,7 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 #include <xway/stats.h>
+#include <xway/store.h>
 
 /*
  * Verdict for packets that are cut short, malformed or have too many tags, which no rule about
@@ -216,8 +217,10 @@ xway_inline __u32 drop_verdict(enum xway_reason reason)
 xway_inline int drop_packet(struct xdp_md *ctx, int frags)
 {
 	enum xway_reason reason = drop_judge(ctx, frags);
+	__u32 verdict = drop_verdict(reason);
 
-	return xway_done(ctx, frags, drop_verdict(reason), reason);
+	xway_decided(XWAY_UNNUMBERED, verdict, reason);
+	return xway_done(ctx, frags, verdict, reason);
 }
 
 SEC("xdp")

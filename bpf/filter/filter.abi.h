@@ -12,6 +12,7 @@
 
 #include <linux/types.h>
 
+#include <xway/decision.h>
 #include <xway/reason.h>
 
 /* Anomalies of packets come first; each of them has a policy. */
@@ -188,7 +189,7 @@ _Static_assert(sizeof(struct filter_first_fragment) == 24, "no hidden padding");
 #define FILTER_FARTHEST 0x1fff
 
 /* The result of filter_match() if no rule decides. */
-#define FILTER_NO_RULE 0xffffffff
+#define FILTER_NO_RULE XWAY_UNNUMBERED
 
 /* The action of a rule. */
 enum filter_action {
@@ -404,19 +405,10 @@ enum filter_part {
 	FILTER_TAPPED,
 };
 
-/* The decision of a program about a packet. */
-struct filter_decision {
-	/* Number of the rule, or FILTER_NO_RULE. */
-	__u32 rule;
-	__u32 verdict;
-	enum xway_reason reason;
-};
-_Static_assert(sizeof(struct filter_decision) == 12, "no hidden padding");
-
 /* Key of `filter_pairs`. */
 struct filter_pair {
-	struct filter_decision old;
-	struct filter_decision fresh;
+	struct xway_decision old;
+	struct xway_decision fresh;
 };
 _Static_assert(sizeof(struct filter_pair) == 24, "no hidden padding");
 
@@ -450,7 +442,7 @@ _Static_assert(sizeof(struct filter_tap_counts) == 16, "no hidden padding");
 struct filter_tapped {
 	/* On the monotonic clock, in nanoseconds. */
 	__u64 time;
-	struct filter_decision decision;
+	struct xway_decision decision;
 	/* The sampling rate: one in this number of packets. */
 	__u32 one_in;
 	/* Length of the frame, and number of bytes that follow. */

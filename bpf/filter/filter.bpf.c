@@ -11,6 +11,7 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 #include <xway/stats.h>
+#include <xway/store.h>
 #include <xway/tag.h>
 
 #include "act.h"
@@ -209,6 +210,7 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 	if (xway_asks_device)
 		filter_keep_tag(ctx, &end);
 	filter_end_with(ctx, &packet, &end);
+	xway_decided(packet.decided_by, end.verdict, end.reason);
 	return xway_done(ctx, frags, end.verdict, end.reason);
 }
 

@@ -19,7 +19,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct filter_decision);
+	__type(value, struct xway_decision);
 } filter_opinion SEC(".maps");
 
 struct {
@@ -42,10 +42,10 @@ const volatile struct filter_change filter_change_layout;
  * Stores the decision for the second program. This function and filter_compare() are verified once,
  * not once for each path on which a packet can end.
  */
-xway_global __u32 filter_store_decision(const struct filter_decision *own)
+xway_global __u32 filter_store_decision(const struct xway_decision *own)
 {
 	__u32 only = 0;
-	struct filter_decision *opinion = bpf_map_lookup_elem(&filter_opinion, &only);
+	struct xway_decision *opinion = bpf_map_lookup_elem(&filter_opinion, &only);
 
 	if (opinion && own)
 		*opinion = *own;
@@ -94,11 +94,11 @@ xway_inline struct filter_tally *filter_tally_of(const struct filter_pair *pair)
  * Counts both decisions. Some packets that would get another verdict are copied: the 1st, 2nd, 4th,
  * 8th of each pair, and so on.
  */
-xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_decision *own,
+xway_global __u32 filter_compare(struct xdp_md *ctx, const struct xway_decision *own,
 				 __u32 length)
 {
 	__u32 only = 0;
-	struct filter_decision *other = bpf_map_lookup_elem(&filter_opinion, &only);
+	struct xway_decision *other = bpf_map_lookup_elem(&filter_opinion, &only);
 	struct filter_tally *tally;
 	struct filter_pair pair;
 
@@ -127,7 +127,7 @@ xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packe
 		return;
 	}
 	if (filter_part != FILTER_ALONE) {
-		struct filter_decision own = { packet->decided_by, end->verdict, end->reason };
+		struct xway_decision own = { packet->decided_by, end->verdict, end->reason };
 
 		if (filter_is_trial()) {
 			filter_store_decision(&own);

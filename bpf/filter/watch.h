@@ -107,7 +107,7 @@ xway_global __u32 filter_copy_packet(struct xdp_md *ctx, __u32 length)
 }
 
 /* Emits the packet that was copied, if there is one. */
-xway_global __u32 filter_emit_packet(const struct filter_decision *own)
+xway_global __u32 filter_emit_packet(const struct xway_decision *own)
 {
 	__u32 only = 0;
 	struct xway_tap *kept = bpf_map_lookup_elem(&filter_kept, &only);

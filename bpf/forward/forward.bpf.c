@@ -21,6 +21,7 @@ const volatile __u32 forward_malformed = XDP_PASS;
 #include <xway/csum.h>
 #include <xway/parse.h>
 #include <xway/stats.h>
+#include <xway/store.h>
 #include <xway/tag.h>
 
 #include "mac.h"
@@ -233,8 +234,10 @@ xway_inline int forward_packet(struct xdp_md *ctx, int frags)
 {
 	struct bpf_fib_lookup fib = {};
 	enum xway_reason reason = forward_judge(ctx, frags, &fib);
+	__u32 verdict = forward_verdict(reason, fib.ifindex);
 
-	return xway_done(ctx, frags, forward_verdict(reason, fib.ifindex), reason);
+	xway_decided(XWAY_UNNUMBERED, verdict, reason);
+	return xway_done(ctx, frags, verdict, reason);
 }
 
 SEC("xdp")

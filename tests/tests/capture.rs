@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -110,12 +111,41 @@ fn packets_are_written_with_the_verdict_and_the_program_that_gave_it() {
             _ => (&eight, Verdict::Pass),
         };
         assert_eq!((&packet.data, packet.verdict), (frame, Some(verdict as u64)), "{number}");
-        assert_eq!(packet.comment, Some(format!("{} by filter", verdict.name())));
+        let comment = match verdict {
+            Verdict::Drop => "dropped by filter, rule 1: drop udp dport 7",
+            _ => "passed by filter: default",
+        };
+        assert_eq!(packet.comment.as_deref(), Some(comment), "{number}");
         assert_eq!((packet.id, packet.queue), (Some(number as u64 + 1), Some(0)));
     }
     // Both members counted, and the filter as its rule.
     let rule = &show(&stage)["rules"][0];
     assert_eq!(rule["packets"], 15, "{rule}");
+}
+
+#[test]
+fn reasons_select_and_are_shown() {
+    let stage = Stage::new();
+    load(&stage, &["drop udp dport 7", "drop udp dport 9"]);
+    let capture = |words: &[&str], port| {
+        let options = ["--json", "--count", "1", "--time", "120s"];
+        let capture = capturing(&stage, &[&options[..], words].concat());
+        [7, 8, 9].iter().for_each(|port| stage.send(&udp(&stage, *port), 1));
+        let text = ended(capture, 0);
+        let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert!(line["summary"].as_str().unwrap().contains(port), "{words:?}: {line}");
+        line
+    };
+    let line = capture(&["--reason", "2"], "> 9 ");
+    assert_eq!((&line["reason"], &line["rule"]["number"]), (&"rule".into(), &2.into()), "{line}");
+    assert_eq!(line["rule"]["text"], "drop udp dport 9", "{line}");
+    let line = capture(&["--reason", "default"], "> 8 ");
+    assert_eq!((&line["reason"], &line["rule"]), (&"default".into(), &Value::Null), "{line}");
+    let line = capture(&["--dropped"], "> 7 ");
+    assert_eq!(line["rule"]["number"], 1, "{line}");
+
+    let error = stage.run(&["capture", "eth0", "--reason", "3"]).error();
+    assert!(error.contains("`3`") && error.contains("bad-header"), "{error}");
 }
 
 #[test]
@@ -189,7 +219,7 @@ fn changed_bytes_are_noted_and_packets_are_seen_after_the_programs() {
     let seen: Vec<_> = all.iter().map(|packet| (packet.id, &packet.data)).collect();
     let [one, two] = [Some(1), Some(2)];
     assert_eq!(seen, [(one, &frame), (one, &turned), (two, &frame), (two, &turned)]);
-    let comment = Some("tx by turn; changed bytes 0-1, 5".to_owned());
+    let comment = Some("sent back by turn; changed bytes 0-1, 5".to_owned());
     assert!(all.iter().all(|packet| packet.comment == comment), "{all:?}");
     assert_eq!(all[1].flags.map(|flags| flags & Packet::DIRECTION), Some(Packet::OUTBOUND));
 }
@@ -285,6 +315,123 @@ fn files_are_rotated() {
     assert!(counts.len() > 3, "{counts:?}");
     assert!(counts.contains_key(std::ffi::OsStr::new("some-00001.pcapng")), "{counts:?}");
     assert_eq!(counts.values().sum::<usize>(), 100, "{counts:?}");
+}
+
+/// A named pipe.
+fn pipe(folder: &Folder) -> String {
+    let path = folder.file("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+/// A process that reads a pipe; it ends after a time in any case.
+fn reader(path: &str, command: &[&str]) -> Child {
+    let mut reader = Command::new("timeout");
+    reader.arg("120").args(command).stdin(Stdio::null()).stdout(Stdio::piped());
+    reader.arg(path).spawn().unwrap()
+}
+
+#[test]
+fn a_named_pipe_is_written_to_and_not_replaced() {
+    let (stage, folder) = (Stage::new(), Folder::new("pipe"));
+    let path = pipe(&folder);
+    let reader = reader(&path, &["cat"]);
+    let words = ["--json", "-w", &path, "--count", "2", "--time", "120s", "udp"];
+    let capture = capturing(&stage, &words);
+    stage.send(&udp(&stage, 7), 2);
+    assert_eq!(report(capture)["written"], 2);
+    let read = reader.wait_with_output().unwrap().stdout;
+    assert_eq!(Reader::new(&read[..]).unwrap().map(Result::unwrap).count(), 2);
+    assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
+
+    // The user who made it would see the packets.
+    chown(&path, Some(65534), None).unwrap();
+    let error = stage.run(&["capture", "eth0", "-w", &path]).error();
+    assert!(error.contains("a pipe of another user"), "{error}");
+}
+
+#[test]
+fn a_reader_that_closes_a_pipe_ends_the_capture() {
+    let (stage, folder) = (Stage::new(), Folder::new("closed"));
+    let path = pipe(&folder);
+    let mut reader = reader(&path, &["head", "-c", "8"]);
+    let mut command = stage.xway.command_in(&stage.net.b, &["capture", "eth0", "-w", &path]);
+    command.args(["--time", "120s", "udp"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // No packet comes, so that only the state of the pipe shows it.
+    let text = ended(command.spawn().unwrap(), 1);
+    assert!(text.contains("the reader closed the pipe"), "{text}");
+    assert!(reader.wait().unwrap().success());
+    assert_eq!(stage.attached(), vec![]);
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_waited_for_until_the_time_is_over_or_a_signal_arrives() {
+    let (stage, folder) = (Stage::new(), Folder::new("waiting"));
+    let path = pipe(&folder);
+    let error = stage.run(&["capture", "eth0", "-w", &path, "--time", "50ms"]).error();
+    assert!(error.contains("no process reads the pipe"), "{error}");
+
+    let mut command = stage.xway.command_in(&stage.net.b, &["capture", "eth0", "-w", &path]);
+    let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let holds_signals = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", waiting.id())).unwrap();
+        let held = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        // SIGHUP, SIGINT and SIGTERM; before the process begins, all signals are held back.
+        Ok(held.is_some_and(|held| held.trim() == "0000000000004003").then_some(()))
+    };
+    until("the wait", PATIENCE, holds_signals).unwrap();
+    interrupt(&waiting);
+    let error = Answer::of(waiting.wait_with_output().unwrap()).error();
+    assert!(error.contains("no process reads the pipe"), "{error}");
+}
+
+/// tshark with the programs of another folder in place of its own, in a mount namespace: older
+/// versions read one folder only.
+const WITH_EXTCAP: &str = r#"
+    own=$(tshark -G folders 2> /dev/null | sed -n 's/^Extcap path:[[:space:]]*//p')
+    mount --bind "$EXTCAP" "$own" && exec tshark "$@"
+"#;
+
+#[test]
+fn wireshark_lists_and_captures_the_interface() {
+    let (stage, folder) = (Stage::new(), Folder::new("extcap"));
+    load(&stage, &["drop udp dport 7"]);
+    let script = folder.0.join("xway");
+    let before = stage.attached();
+    let program = stage.xway.command(&[]).get_program().to_str().unwrap().to_owned();
+    let state = stage.xway.state().display();
+    let text = format!("#!/bin/sh\nexec {program} --state {state} extcap \"$@\"\n");
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let tshark = |words: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["120", "unshare", "--mount", "sh", "-c", WITH_EXTCAP, "sh"]).args(words);
+        command.env("EXTCAP", &folder.0).env("HOME", &folder.0);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        stage.net.b.run(|| command.spawn()).unwrap().unwrap()
+    };
+    let list = tshark(&["-D"]).wait_with_output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.contains("xway-eth0 (eth0 with its XDP programs)"), "{list}");
+
+    let fields = ["-T", "fields", "-e", "udp.dstport", "-e", "frame.verdict.ebpf_xdp"];
+    let options = ["-l", "-i", "xway-eth0", "-c", "2", "-f", "udp"];
+    let capture = tshark(&[&options[..], &fields].concat());
+    let runs = || Ok((stage.attached() != before).then_some(()));
+    until("the capture", LOAD, runs).unwrap();
+    stage.send(&udp(&stage, 7), 1);
+    stage.send(&udp(&stage, 8), 1);
+    let read = capture.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&read.stdout);
+    assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["7", "1", "8", "2"], "{read:?}");
+    until("the end", LOAD, || Ok((stage.attached() == before).then_some(()))).unwrap();
+
+    let checked = |expression: &str| {
+        let words = ["extcap", "--extcap-interface=xway-eth0", "--extcap-capture-filter"];
+        stage.run(&[&words[..], &[expression]].concat()).ended(0)
+    };
+    assert_eq!(checked("udp port 7"), "");
+    assert!(checked("udp port what").contains("is not an expression of tcpdump"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Random chains of this project's programs: the verdict and the bytes are those of the members,
-//! run one after another on the engine.
+//! run one after another on the engine. With the probe of a capture, so are the decisions that they
+//! store.
 //!
 //! The seed is fixed and the chains are counted, so each run is the same.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
@@ -11,7 +12,9 @@ use functions::capture;
 use functions::capture::abi::{Counts, Record};
 use functions::drop::{self, Config, Maps};
 use kernel::KernelRuntime;
-use spec::compose::{Composed, Counters, Form, Link, VerdictSet, compose};
+use spec::compose::{
+    Composed, Counters, DECISIONS_MAP, Form, Link, VerdictSet, compose, store_decisions,
+};
 use spec::{Expect, Input, Map as _, Outcome, ProgramKind, Runtime, Spec, Verdict};
 use vm::VmRuntime;
 use xway_tests::differential::packets;
@@ -116,18 +119,19 @@ fn random_chain(rng: &mut Rng, parts: usize) -> Vec<(usize, VerdictSet)> {
     (0..length).map(|_| member(rng)).collect()
 }
 
-/// Runs the members one after another, each on a machine of its own.
+/// Runs the members one after another, each on a machine of its own. Returns the outcome and the
+/// number of the member that decided.
 fn one_after_another(
     machines: &mut [VmRuntime],
     chain: &[(usize, VerdictSet)],
     parts: &[Part],
     input: &Input,
-) -> Outcome {
+) -> (Outcome, usize) {
     let mut input = input.clone();
     for (number, ((part, go_on), machine)) in chain.iter().zip(machines).enumerate() {
         let outcome = machine.run(parts[*part].program, &input).unwrap();
         if number + 1 == chain.len() || !go_on.contains(outcome.verdict) {
-            return outcome;
+            return (outcome, number);
         }
         (input.packet, input.metadata) = (outcome.packet, outcome.metadata);
     }
@@ -166,17 +170,84 @@ fn probed<R: Runtime>(runtime: &R, composed: &Composed) -> Option<u64> {
     Some(counts.map(|one| one.packets).sum())
 }
 
+/// A decision as it is stored: rule, verdict, reason.
+type Decision = [u8; 12];
+/// No member stores it.
+const NOTHING: u8 = 0x77;
+
+/// Clears what members stored.
+fn forget<R: Runtime>(runtime: &R) {
+    let map = runtime.map(DECISIONS_MAP).unwrap();
+    let size = map.lookup(&[0; 4]).unwrap().unwrap().len();
+    map.update(&[0; 4], &vec![NOTHING; size], Expect::Any).unwrap();
+}
+
+/// The decision that was stored, on whatever processor.
+fn stored<R: Runtime>(runtime: &R) -> Option<Decision> {
+    let values = runtime.map(DECISIONS_MAP).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+    // The kernel rounds the values of each processor up to eight bytes.
+    let mut values = values.chunks(16).map(|one| *one.first_chunk::<12>().unwrap());
+    values.find(|one| *one != [NOTHING; 12])
+}
+
+/// The members' objects and, with a probe, whether they store decisions.
+fn members(chain: &[(usize, VerdictSet)], parts: &[Part], probed: bool) -> Vec<(Spec, bool)> {
+    let member = |(part, _): &(usize, VerdictSet)| {
+        let Part { spec, program, .. } = &parts[*part];
+        let storing = probed.then(|| store_decisions(spec, program).unwrap()).flatten();
+        let stores = storing.is_some();
+        (storing.unwrap_or_else(|| spec.clone()), stores)
+    };
+    chain.iter().map(member).collect()
+}
+
+/// A member alone.
+fn machine(part: &Part, spec: &Spec) -> VmRuntime {
+    let mut machine = VmRuntime::default();
+    machine.load(spec).unwrap();
+    part.fill(&machine, str::to_owned);
+    machine
+}
+
+fn names(chain: &[(usize, VerdictSet)], parts: &[Part]) -> String {
+    let names = chain.iter().map(|(part, go_on)| {
+        let go_on: Vec<_> = go_on.iter().map(Verdict::name).collect();
+        format!("{} ({})", parts[*part].program, go_on.join(" "))
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Runs the chain, and compares the outcome and the decision, if the last member stores one.
+fn agrees<R: Runtime>(
+    (runtime, main): (&mut R, &str),
+    input: &Input,
+    expected: &Outcome,
+    decision: Option<Decision>,
+    label: &str,
+) {
+    if decision.is_some() {
+        forget(runtime);
+    }
+    let outcome = runtime.run(main, input).unwrap();
+    assert_eq!(seen(&outcome), seen(expected), "{label}");
+    if decision.is_some() {
+        assert_eq!(stored(runtime), decision, "{label}");
+    }
+}
+
 #[test]
 fn a_chain_is_its_members_one_after_another() {
     let parts = parts();
     let mut rng = Rng::new(20261127);
     let mut random = Random(20261127);
-    let mut on_kernel = 0;
+    let (mut on_kernel, mut decisions) = (0, 0);
     let probe = Spec::parse("capture", capture::OBJECT).unwrap();
     for number in 0..CHAINS {
         let chain = random_chain(&mut rng, parts.len());
-        let specs: Vec<_> = chain.iter().map(|(part, _)| parts[*part].spec.clone()).collect();
-        let links = chain.iter().zip(&specs).map(|((part, go_on), spec)| Link {
+        // A probe changes nothing.
+        let probe = rng.one_in(2).then(|| capture::probe(&probe));
+        let specs = members(&chain, &parts, probe.is_some());
+        let links = chain.iter().zip(&specs).map(|((part, go_on), (spec, _))| Link {
             spec,
             program: parts[*part].program,
             go_on: *go_on,
@@ -184,50 +255,40 @@ fn a_chain_is_its_members_one_after_another() {
         let links: Vec<_> = links.collect();
         let counters = Counters::in_order(links.len());
         let form = if rng.one_in(3) { Form::Call } else { Form::Inline };
-        // A probe changes nothing.
-        let probe = rng.one_in(2).then(|| capture::probe(&probe));
         let composed = compose(&links, &counters, form, probe).unwrap();
         let main = parts[chain[0].0].program;
         let mut whole = filled(VmRuntime::default(), &composed, &chain, &parts).unwrap();
-        let mut machines: Vec<_> = chain
-            .iter()
-            .map(|(part, _)| {
-                let mut machine = VmRuntime::default();
-                machine.load(&parts[*part].spec).unwrap();
-                parts[*part].fill(&machine, str::to_owned);
-                machine
-            })
-            .collect();
+        let machines = chain.iter().zip(&specs);
+        let machines = machines.map(|((part, _), (spec, _))| machine(&parts[*part], spec));
+        let mut machines: Vec<_> = machines.collect();
         // What a route is differs between the engine's network and this host's.
         let is_local = chain.iter().all(|(part, _)| parts[*part].program != "forward_udp");
         let kernel = is_local.then(|| filled(KernelRuntime::default(), &composed, &chain, &parts));
         let mut kernel = kernel.and_then(Result::ok);
         on_kernel += u64::from(kernel.is_some());
+        let label = format!("chain {number}: {}", names(&chain, &parts));
         for _ in 0..PACKETS {
             let input = match rng.one_in(2) {
                 true => packets::random(&mut rng, false),
                 false => Input { packet: frames(&mut random, 1).remove(0), ..Input::default() },
             };
-            let expected = one_after_another(&mut machines, &chain, &parts, &input);
-            let label = || {
-                let names = chain.iter().map(|(part, go_on)| {
-                    let go_on: Vec<_> = go_on.iter().map(Verdict::name).collect();
-                    format!("{} ({})", parts[*part].program, go_on.join(" "))
-                });
-                format!("chain {number}: {}", names.collect::<Vec<_>>().join(", "))
-            };
-            let engine = whole.run(main, &input).unwrap();
-            assert_eq!(seen(&engine), seen(&expected), "engine, {}", label());
+            let (expected, decider) = one_after_another(&mut machines, &chain, &parts, &input);
+            let decision = specs[decider].1.then(|| stored(&machines[decider]).unwrap());
+            decisions += u64::from(decision.is_some());
+            if let Some(decision) = &decision {
+                assert_eq!(u32::from(decision[4]), expected.verdict as u32, "{label}");
+            }
+            agrees((&mut whole, main), &input, &expected, decision, &label);
             if let Some(kernel) = &mut kernel {
-                let outcome = kernel.run(main, &input).unwrap();
-                assert_eq!(seen(&outcome), seen(&expected), "kernel, {}", label());
+                agrees((kernel, main), &input, &expected, decision, &label);
             }
         }
         let all = probe.map(|_| PACKETS as u64);
-        assert_eq!(probed(&whole, &composed), all, "engine, chain {number}");
+        assert_eq!(probed(&whole, &composed), all, "engine, {label}");
         if let Some(kernel) = &kernel {
-            assert_eq!(probed(kernel, &composed), all, "kernel, chain {number}");
+            assert_eq!(probed(kernel, &composed), all, "kernel, {label}");
         }
     }
     assert!(on_kernel > CHAINS / 3, "{on_kernel} chains ran on the kernel");
+    assert!(decisions > CHAINS, "{decisions} decisions were stored");
 }

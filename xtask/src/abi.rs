@@ -2,7 +2,8 @@
 //! the compiled program in `bpf/prebuilt/`.
 //!
 //! Rule: what a program and its Rust half share is declared once, in `bpf/X/x.abi.h`. From there
-//! come all structs and enums whose names begin with `x_`, and `enum xway_reason` as `Reason`.
+//! come all structs and enums whose names begin with `x_`, and `enum xway_reason` as `Reason`. A
+//! struct of `bpf/include/xway/` has one Rust type, in the file of one program ([`SHARED`]).
 //! Network-order fields (`__be16`, `__be32`) become byte arrays, so that code cannot calculate with
 //! them by mistake. Not here: how one type is written as Rust (`rust`).
 
@@ -65,6 +66,10 @@ fn generate(function: &str, object: &Path) -> Result<String> {
     let spec = Spec::parse(function, &bytes)?;
     let btf = spec.btf.context("the object has no BTF")?;
     let mut text = rust::head(function);
+    let (struct_name, owner, import) = SHARED;
+    if function != owner && btf.find_all(struct_name).next().is_some() {
+        text.push_str(import);
+    }
     let mut types: Vec<Type<'_>> = btf.types().filter(|ty| shared(function, *ty)).collect();
     types.sort_by_key(|ty| (!ty.kind().is_enum(), ty.name()));
     for ty in types {
@@ -76,7 +81,10 @@ fn generate(function: &str, object: &Path) -> Result<String> {
 /// Whether the Rust half needs this type, too.
 fn shared(function: &str, ty: Type<'_>) -> bool {
     let defines = ty.kind().is_composite() || ty.kind().is_enum();
-    defines && (ty.name() == REASON || ty.name().starts_with(&format!("{function}_")))
+    let (struct_name, owner, _) = SHARED;
+    let is_own = ty.name().starts_with(&format!("{function}_"))
+        || (ty.name() == struct_name && function == owner);
+    defines && (ty.name() == REASON || is_own)
 }
 
 fn format(text: &str) -> Result<String> {
@@ -100,6 +108,9 @@ fn relative(path: &Path) -> String {
 }
 
 const REASON: &str = "xway_reason";
+/// A struct that several programs have, the one whose file defines it, and the import of others.
+const SHARED: (&str, &str, &str) =
+    ("xway_decision", "capture", "\npub use functions::capture::abi::Decision;\n");
 
 /// Programs with types that Rust shares, and the folders of their Rust halves.
 const HALVES: &[(&str, &str)] = &[

@@ -2,7 +2,8 @@
 //!
 //! Rule: the directory is opened once and everything is done below its descriptor. A file is
 //! created under a temporary name that nothing had before and gets its name when it is whole, so
-//! no planted link is followed and no file is changed in place. Under sudo, what this process
+//! no planted link is followed and no file is changed in place. A named pipe or a character device
+//! is written to instead, unless it is a pipe of another user. Under sudo, what this process
 //! created belongs to the caller afterwards, where the directory does; nothing else changes owner.
 
 use std::ffi::{OsStr, OsString};
@@ -12,10 +13,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sys::dir::{Ancestors, Dir};
-use sys::errno::EEXIST;
+use sys::errno::{EEXIST, ENXIO};
 use sys::identity::Identity;
+use sys::poll;
 use sys::stdio::is_stdio;
 
 use crate::error::{Context as _, Error, Result};
@@ -29,7 +32,7 @@ pub struct Folder {
 }
 
 /// A file that is being written; dropped before [`NewFile::keep`], it leaves nothing. Standard
-/// output and devices are written to directly.
+/// output, pipes and devices are written to directly.
 #[derive(Debug)]
 pub struct NewFile {
     /// The temporary file; `None` for one that is written to directly.
@@ -117,6 +120,24 @@ impl Folder {
         Ok(NewFile { part, path, file })
     }
 
+    /// Opens the named pipe or character device `name`, shown as `path`; `None` if it is neither.
+    fn stream(&self, name: &OsStr, path: &Path, deadline: Option<Instant>) -> Result<Option<File>> {
+        let Owner(caller) = Owner::caller();
+        loop {
+            match self.dir.open_stream(name, caller.map(|(uid, _)| uid)) {
+                Err(error) if error.is(ENXIO) => {}
+                other => {
+                    return other.with_context(|| format!("cannot write {}", path.display()));
+                }
+            }
+            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if is_late || sys::signal::is_pending() {
+                return Err(Error::NoReader { path: path.to_owned() });
+            }
+            std::thread::sleep(READER_INTERVAL);
+        }
+    }
+
     /// A file under a name of its own: that of another run, or a planted one, is left alone.
     fn part(&self, name: &OsStr) -> sys::Result<(OsString, File)> {
         let mut number = 0;
@@ -154,13 +175,26 @@ impl Folder {
 }
 
 impl NewFile {
-    /// Begins the file at `path`; `-` is standard output.
+    /// Begins the file at `path`; `-` is standard output. A named pipe has a reader first: see
+    /// [`at_until`](Self::at_until).
     pub fn at(path: &Path) -> Result<Self> {
+        Self::at_until(path, None)
+    }
+
+    /// As [`at`](Self::at), but waits for the reader of a named pipe at most until `deadline`, and
+    /// until a signal arrives.
+    ///
+    /// # Errors
+    /// [`Error::NoReader`]; the file cannot be created.
+    pub fn at_until(path: &Path, deadline: Option<Instant>) -> Result<Self> {
         if let Some(file) = stream(path) {
             let file = file.with_context(|| format!("cannot write {}", path.display()))?;
             return Ok(Self { part: None, path: path.to_owned(), file });
         }
         let (folder, name) = Folder::of(path)?;
+        if let Some(file) = folder.stream(name, path, deadline)? {
+            return Ok(Self { part: None, path: path.to_owned(), file });
+        }
         let mut file = folder.file(name)?;
         // As the caller wrote it, for messages.
         file.path = path.to_owned();
@@ -200,6 +234,12 @@ impl NewFile {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether all readers of a pipe closed it.
+    pub fn is_reader_gone(&self) -> bool {
+        // Of a descriptor that cannot be queried, the next write reports the state.
+        self.part.is_none() && poll::is_reader_gone(self.file.as_fd()).unwrap_or(false)
     }
 }
 
@@ -242,5 +282,7 @@ impl Owner {
 
 const DIR_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
+/// How often a named pipe without a reader is opened again.
+const READER_INTERVAL: Duration = Duration::from_millis(20);
 /// Temporary names that are tried.
 const PARTS_MAX: u32 = 100;

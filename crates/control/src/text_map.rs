@@ -36,6 +36,13 @@ pub fn create_text_map(name: &str, text: &str) -> Result<Map> {
 
 /// Creates a map that holds one value.
 pub fn create(def: &MapDef) -> Result<Map> {
+    let map = create_empty(def)?;
+    map.update(&[0; 4], def.contents.as_deref().unwrap_or_default(), Expect::Any)?;
+    Ok(map)
+}
+
+/// Creates a map without contents.
+pub fn create_empty(def: &MapDef) -> Result<Map> {
     let create = MapCreate {
         kind: def.kind.0,
         key_size: def.key_size,
@@ -44,7 +51,5 @@ pub fn create(def: &MapDef) -> Result<Map> {
         name: &def.name,
         ..MapCreate::default()
     };
-    let map = Map::create(&create)?;
-    map.update(&[0; 4], def.contents.as_deref().unwrap_or_default(), Expect::Any)?;
-    Ok(map)
+    Ok(Map::create(&create)?)
 }

@@ -5,6 +5,8 @@
 
 use std::array;
 
+pub use functions::capture::abi::Decision;
+
 /// `enum filter_action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -502,34 +504,6 @@ impl Count {
             packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             bytes: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             taken: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-        }
-    }
-}
-
-/// `struct filter_decision`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Decision {
-    pub rule: u32,
-    pub verdict: u32,
-    pub reason: u32,
-}
-
-impl Decision {
-    pub const SIZE: usize = 12;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..4].copy_from_slice(&self.rule.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.verdict.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.reason.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            rule: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
-            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
-            reason: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
         }
     }
 }

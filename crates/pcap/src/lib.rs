@@ -36,6 +36,6 @@ pub use error::{Error, Result};
 pub use ethernet::{Framer, Framing, LinkPolicy, Unframed};
 pub use interface::{Interface, LinkType};
 pub use limits::{MAX_INTERFACES, MAX_PACKET};
-pub use packet::Packet;
+pub use packet::{Packet, PacketRef};
 pub use reader::{Format, Reader};
 pub use writer::{Options, Resolution, Writer};

@@ -30,6 +30,39 @@ pub struct Packet {
     pub comment: Option<String>,
 }
 
+/// A packet to be written whose bytes and comment belong to the caller: see [`Packet`] for the
+/// fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketRef<'a> {
+    pub timestamp_ns: u64,
+    pub interface: usize,
+    pub original_len: u32,
+    pub data: &'a [u8],
+    pub verdict: Option<u64>,
+    pub queue: Option<u32>,
+    pub id: Option<u64>,
+    pub flags: Option<u32>,
+    pub dropped: Option<u64>,
+    pub comment: Option<&'a str>,
+}
+
+impl<'a> From<&'a Packet> for PacketRef<'a> {
+    fn from(packet: &'a Packet) -> Self {
+        Self {
+            timestamp_ns: packet.timestamp_ns,
+            interface: packet.interface,
+            original_len: packet.original_len,
+            data: &packet.data,
+            verdict: packet.verdict,
+            queue: packet.queue,
+            id: packet.id,
+            flags: packet.flags,
+            dropped: packet.dropped,
+            comment: packet.comment.as_deref(),
+        }
+    }
+}
+
 impl Packet {
     /// Bits of `flags` that hold the direction.
     pub const DIRECTION: u32 = 0b11;

@@ -85,6 +85,13 @@ pub fn readable(fd: BorrowedFd<'_>, timeout: Duration) -> Result<bool> {
     Ok(matches!(woken, Woken::Ready(_)))
 }
 
+/// Whether all readers closed the pipe of which `fd` is the end for writing.
+pub fn is_reader_gone(fd: BorrowedFd<'_>) -> Result<bool> {
+    let mut watches = [Watch::new(fd, 0)];
+    wait(&mut watches, Some(Duration::ZERO))?;
+    Ok(watches[0].entry.revents & libc::POLLERR != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Write, pipe};
@@ -92,6 +99,14 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn a_reader_that_is_gone_is_noticed() {
+        let (reader, writer) = pipe().unwrap();
+        assert!(!is_reader_gone(writer.as_fd()).unwrap());
+        drop(reader);
+        assert!(is_reader_gone(writer.as_fd()).unwrap());
+    }
 
     #[test]
     fn the_one_that_is_ready_is_named() {

@@ -79,6 +79,16 @@ impl Stop {
     }
 }
 
+/// Whether SIGINT, SIGTERM or SIGHUP waits to be taken by a [`Stop`].
+pub fn is_pending() -> bool {
+    let mut waiting = set(&[]);
+    // SAFETY: `waiting` is initialised and exclusive.
+    unsafe { libc::sigpending(&raw mut waiting) };
+    // SAFETY: `waiting` is initialised; the numbers are real signals.
+    let waits = |signal| unsafe { libc::sigismember(&raw const waiting, signal) } == 1;
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().any(waits)
+}
+
 /// For waiting on it together with other descriptors.
 impl AsFd for Stop {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -119,6 +129,7 @@ mod tests {
         assert_eq!(stop.pending(), None);
         // SAFETY: held back in this thread, which sends it to itself.
         unsafe { libc::raise(libc::SIGTERM) };
+        assert!(is_pending());
         assert_eq!(stop.wait(Duration::from_secs(5)).unwrap(), Some(libc::SIGTERM));
         assert_eq!(stop.pending(), None);
     }

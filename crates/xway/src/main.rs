@@ -50,6 +50,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
     match command {
         Command::Attach(args) => cmd::attach::attach(&args, context),
         Command::Capture(args) => cmd::capture::run(&args, context),
+        Command::Extcap(args) => cmd::extcap::run(&args, context),
         Command::Chain(args) => cmd::chain::run(&args, context),
         Command::Detach(args) => cmd::attach::detach(&args, context),
         Command::Apply(args) => cmd::apply::apply(&args, context),

@@ -185,6 +185,13 @@ pub const SCENARIOS: &[Scenario] = &[
             NOTHING,
         )
     },
+    on_host("capture-alone", NOTHING, &["capture", "eth0", "--time", "60ms"], NOTHING),
+    on_host(
+        "capture-chain",
+        &[LOAD, CHAIN_DROP],
+        &["capture", "eth0", "--time", "60ms", "udp"],
+        NOTHING,
+    ),
     on_host(
         "gen",
         NOTHING,

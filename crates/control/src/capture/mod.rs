@@ -6,14 +6,17 @@
 //! lost. A change of the programs by another process ends the trial; the capture then begins again
 //! with the new programs.
 
+mod batch;
+mod members;
 mod report;
 mod writer;
 
 use std::fs::File;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use functions::capture::abi::Counts;
-use functions::capture::{self, CapturedPacket, Config, KEPT, MATCHES, RINGS, SETTINGS};
+use functions::capture::{self, Config, KEPT, MATCHES, RINGS, SETTINGS, WANTED};
 use kernel::{Map, MapCreate, Mode, RingBuffer};
 use spec::asm::{Assembler, Reg};
 use spec::compose::splice;
@@ -22,7 +25,9 @@ use sys::net::Netlink;
 use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
-pub use report::{CaptureReport, Ended, PacketLine, comment};
+pub use batch::Batch;
+pub use members::{Comments, Members, RuleLine};
+pub use report::{CaptureReport, Ended, PacketLine, changes};
 pub use writer::{CaptureWriter, Rotation};
 
 use crate::composition::LoadedChain;
@@ -39,16 +44,19 @@ pub struct CaptureOptions {
     /// A tcpdump expression; `None` for all packets.
     pub expression: Option<String>,
     pub config: Config,
-    /// Bytes of the ring of each processor, rounded up to a power of two.
-    pub ring_bytes: u64,
+    /// Captures only packets for this reason, or by the rule with this name or number.
+    pub reason: Option<String>,
+    /// Bytes of the ring of each processor, rounded up to a power of two; `None`: 32 MiB, or less
+    /// where there are many processors.
+    pub ring_bytes: Option<u64>,
     /// Mode on an interface without a program; `None`: native.
     pub mode: Option<Mode>,
 }
 
 impl Default for CaptureOptions {
     fn default() -> Self {
-        let (expression, config, mode) = (None, Config::default(), None);
-        Self { expression, config, ring_bytes: 8 << 20, mode }
+        let (expression, reason, ring_bytes, mode) = (None, None, None, None);
+        Self { expression, config: Config::default(), reason, ring_bytes, mode }
     }
 }
 
@@ -73,25 +81,10 @@ pub struct Capture {
 #[derive(Debug)]
 struct Session {
     trial: Trial,
-    members: Vec<String>,
+    members: Arc<Members>,
     rings: Vec<RingBuffer>,
     settings: Map,
     kept: Map,
-}
-
-/// Packets in the order of their time.
-#[derive(Debug, Default)]
-pub struct Batch {
-    pub packets: Vec<CapturedPacket>,
-    /// Names of the members of the chain that saw them.
-    pub members: Vec<String>,
-}
-
-impl Batch {
-    /// Name of the member that decided about a packet; `None` if no program runs.
-    pub fn decider(&self, packet: &CapturedPacket) -> Option<&str> {
-        self.members.get(packet.member).map(String::as_str)
-    }
 }
 
 impl Capture {
@@ -100,7 +93,8 @@ impl Capture {
     /// # Errors
     /// Another trial runs on the interface, or another owner's program; the expression cannot be
     /// compiled; the kernel refuses the programs.
-    pub fn start(control: &Control, interface: &str, options: CaptureOptions) -> Result<Self> {
+    pub fn start(control: &Control, interface: &str, mut options: CaptureOptions) -> Result<Self> {
+        options.config.is_selective = options.reason.is_some();
         let probe = probe(options.expression.as_deref())?;
         let ifindex = Netlink::open()?.link(interface)?.ifindex;
         let claim = State::claim(control, NetNs::current()?.id()?, ifindex, TRIAL)?;
@@ -115,15 +109,19 @@ impl Capture {
             _claim: claim.map_err(Error::TrialRuns)?,
         };
         capture.session = capture.begin()?;
+        if let (Some(reason), Some(session)) = (&capture.options.reason, &capture.session) {
+            session.members.require(reason)?;
+        }
         Ok(capture)
     }
 
-    /// Packets since the previous call. Extends the time of the probe, and follows changes of the
-    /// programs; nothing is captured while another trial runs.
+    /// Replaces the packets of a batch by those since the previous call. Extends the time of the
+    /// probe, and follows changes of the programs; nothing is captured while another trial runs.
     ///
     /// # Errors
     /// The interface no longer exists, or the programs that run now cannot be captured.
-    pub fn read(&mut self) -> Result<Batch> {
+    pub fn read(&mut self, batch: &mut Batch) -> Result<()> {
+        batch.clear();
         let is_due = self.checked.elapsed() >= CHECK_INTERVAL;
         let is_over = match &self.session {
             Some(session) if is_due => !session.trial.runs()?,
@@ -133,10 +131,8 @@ impl Capture {
         if is_due {
             self.checked = Instant::now();
         }
-        let mut batch = Batch::default();
         if let Some(session) = &mut self.session {
-            batch.members.clone_from(&session.members);
-            batch.packets = session.drain();
+            session.drain(batch);
             if is_due && !is_over {
                 extend(&session.settings, &self.options.config)?;
             }
@@ -149,7 +145,7 @@ impl Capture {
             }
             self.session = self.begin()?;
         }
-        Ok(batch)
+        Ok(())
     }
 
     /// Packets that matched, and those of them that were lost because a ring was full.
@@ -159,15 +155,17 @@ impl Capture {
         Ok(Counts { packets: packets + now.packets, lost: lost + now.lost })
     }
 
-    /// Stops capturing, and returns the packets that were not read yet.
+    /// Stops capturing. The batch then has the packets that were not read yet.
     ///
     /// # Errors
     /// The settings cannot be written.
-    pub fn stop(&mut self) -> Result<Batch> {
-        let Some(session) = &mut self.session else { return Ok(Batch::default()) };
+    pub fn stop(&mut self, batch: &mut Batch) -> Result<()> {
+        batch.clear();
+        let Some(session) = &mut self.session else { return Ok(()) };
         session.settings.update(&[0; 4], &Config::default().settings(0).to_bytes(), Expect::Any)?;
         sys::thread::wait_for_running_programs();
-        Ok(Batch { packets: session.drain(), members: session.members.clone() })
+        session.drain(batch);
+        Ok(())
     }
 
     /// Starts a session, unless another trial runs.
@@ -180,8 +178,9 @@ impl Capture {
         }
         let mut chain = chain::open(&target)?;
         chain.set_mode(self.options.mode.unwrap_or(chain.mode()))?;
-        let members = chain.names();
+        let names = chain.names();
         chain.set_probe(self.probe.clone())?;
+        let members = Arc::new(Members::new(&target, names, chain.reasons())?);
         let loaded = chain.load().context("the packets cannot be captured")?;
         Session::start(&loaded, members, &self.options).map(Some)
     }
@@ -190,11 +189,14 @@ impl Capture {
 impl Session {
     fn start(
         loaded: &LoadedChain<'_>,
-        members: Vec<String>,
+        members: Arc<Members>,
         options: &CaptureOptions,
     ) -> Result<Self> {
         let outer = loaded.probe_map(RINGS)?;
-        let size = options.ring_bytes.clamp(SMALLEST_RING, LARGEST_RING).next_power_of_two();
+        let cpus = sys::cpu::online()?;
+        let default = || (DEFAULT_MEMORY / cpus.len() as u64).min(DEFAULT_RING);
+        let size = options.ring_bytes.unwrap_or_else(default);
+        let size = size.clamp(SMALLEST_RING, LARGEST_RING).next_power_of_two();
         let create = MapCreate {
             kind: MapKind::RINGBUF.0,
             max_entries: size as u32,
@@ -202,25 +204,30 @@ impl Session {
             ..MapCreate::default()
         };
         let mut rings = Vec::new();
-        for cpu in sys::cpu::online()? {
+        for cpu in cpus {
             let ring = Map::create(&create)?;
             outer.put_map(&(cpu as u32).to_ne_bytes(), &ring)?;
             rings.push(RingBuffer::new(&ring)?);
         }
         let settings = loaded.probe_map(SETTINGS)?.duplicate()?;
         let kept = loaded.probe_map(KEPT)?.duplicate()?;
+        if let Some(reason) = &options.reason {
+            let wanted = loaded.probe_map(WANTED)?;
+            for (member, selected) in members.select(reason) {
+                let entry = selected.entry().to_bytes();
+                wanted.update(&(member as u32).to_ne_bytes(), &entry, Expect::Any)?;
+            }
+        }
         extend(&settings, &options.config)?;
         let trial = loaded.try_out()?;
         Ok(Self { trial, members, rings, settings, kept })
     }
 
-    fn drain(&mut self) -> Vec<CapturedPacket> {
-        let mut packets = Vec::new();
+    fn drain(&mut self, batch: &mut Batch) {
         for ring in &mut self.rings {
-            ring.drain(|record| packets.extend(CapturedPacket::parse(record)));
+            ring.drain(|record| batch.push(record));
         }
-        packets.sort_by_key(|packet| packet.time_ns);
-        packets
+        batch.finish(&self.members);
     }
 
     fn counts(&self) -> Result<Counts> {
@@ -239,6 +246,23 @@ impl Session {
 fn extend(settings: &Map, config: &Config) -> Result<()> {
     let until = monotonic_ns() + LEASE.as_nanos() as u64;
     Ok(settings.update(&[0; 4], &config.settings(until).to_bytes(), Expect::Any)?)
+}
+
+/// Names of the interfaces of this namespace that can be captured.
+///
+/// # Errors
+/// They cannot be listed.
+pub fn interfaces() -> Result<Vec<String>> {
+    let links = Netlink::open()?.links()?.into_iter();
+    Ok(links.map(|link| link.name).filter(|name| name != "lo").collect())
+}
+
+/// Fails if it is not an expression of tcpdump.
+///
+/// # Errors
+/// [`Error::Expression`].
+pub fn check_expression(text: &str) -> Result<()> {
+    probe(Some(text)).map(drop)
 }
 
 /// The probe's object, with the code that selects packets.
@@ -267,4 +291,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the probe captures after its reader was killed.
 const LEASE: Duration = Duration::from_secs(2);
 const SMALLEST_RING: u64 = 4096;
+/// A quarter of a second at a million short packets a second.
+const DEFAULT_RING: u64 = 32 << 20;
+/// Memory of all rings by default.
+const DEFAULT_MEMORY: u64 = 512 << 20;
 const LARGEST_RING: u64 = 1 << 30;

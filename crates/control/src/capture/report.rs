@@ -4,6 +4,8 @@ use functions::capture::CapturedPacket;
 use packet::dissect::dissect;
 use serde::Serialize;
 
+use super::{Members, RuleLine};
+
 /// Why a capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,6 +48,11 @@ pub struct PacketLine {
     pub verdict: &'static str,
     /// The member of the chain that gave the verdict; `null` if no program runs.
     pub program: Option<String>,
+    /// Why it did, such as `rule`, `default` or `bad-header`; `null` for a program that keeps no
+    /// reasons.
+    pub reason: Option<String>,
+    /// The rule of the filter that decided; `null` if none did.
+    pub rule: Option<RuleLine>,
     /// Receive queue of the packet.
     pub queue: u32,
     /// Bytes of the packet when it came.
@@ -59,16 +66,18 @@ pub struct PacketLine {
 impl PacketLine {
     /// Describes a packet.
     pub fn new(
-        packet: &CapturedPacket,
+        packet: &CapturedPacket<'_>,
         (number, seconds): (u64, f64),
-        program: Option<&str>,
+        members: &Members,
     ) -> Self {
         let (bytes, length) = packet.first();
         Self {
             number,
             seconds,
             verdict: verdict(packet),
-            program: program.map(str::to_owned),
+            program: members.decider(packet).map(str::to_owned),
+            reason: members.reason(packet).map(str::to_owned),
+            rule: members.rule(packet).cloned(),
             queue: packet.queue,
             length,
             summary: dissect(bytes).summary,
@@ -77,19 +86,12 @@ impl PacketLine {
     }
 }
 
-/// The comment of a packet in a file: what decided, and what was changed.
-pub fn comment(packet: &CapturedPacket, program: Option<&str>) -> Option<String> {
-    let decided = program.map(|program| format!("{} by {program}", verdict(packet)));
-    let parts: Vec<String> = decided.into_iter().chain(changes(packet)).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-fn verdict(packet: &CapturedPacket) -> &'static str {
+fn verdict(packet: &CapturedPacket<'_>) -> &'static str {
     packet.verdict().map_or("invalid", |verdict| verdict.name())
 }
 
 /// Which bytes the programs changed, in words.
-fn changes(packet: &CapturedPacket) -> Option<String> {
+pub fn changes(packet: &CapturedPacket<'_>) -> Option<String> {
     if !packet.is_changed() {
         return None;
     }
@@ -114,23 +116,18 @@ const RANGES: usize = 16;
 mod tests {
     use super::*;
 
-    fn packet(before: &[u8], after: &[u8]) -> CapturedPacket {
+    fn packet<'a>(before: &'a [u8], after: &'a [u8]) -> CapturedPacket<'a> {
         CapturedPacket {
-            code: 3,
             lengths: [before.len() as u32, after.len() as u32],
-            bytes: [before.to_vec(), after.to_vec()],
+            bytes: [before, after],
             ..CapturedPacket::default()
         }
     }
 
     #[test]
-    fn a_comment_names_the_program_and_the_changes() {
-        let same = packet(b"abcd", b"abcd");
-        assert_eq!(comment(&same, None), None);
-        assert_eq!(comment(&same, Some("filter")).unwrap(), "tx by filter");
-        let changed = packet(b"abcdef", b"aBCdeF");
-        assert_eq!(comment(&changed, Some("nat")).unwrap(), "tx by nat; changed bytes 1-2, 5");
-        let longer = packet(b"abc", b"abcd");
-        assert_eq!(comment(&longer, None).unwrap(), "changed from 3 to 4 bytes");
+    fn changes_are_said_in_words() {
+        assert_eq!(changes(&packet(b"abcd", b"abcd")), None);
+        assert_eq!(changes(&packet(b"abcdef", b"aBCdeF")).unwrap(), "changed bytes 1-2, 5");
+        assert_eq!(changes(&packet(b"abc", b"abcd")).unwrap(), "changed from 3 to 4 bytes");
     }
 }

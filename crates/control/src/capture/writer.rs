@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pcap::{LinkType, Options, Packet, Writer};
+use pcap::{LinkType, Options, PacketRef, Writer};
 use sys::stdio::is_stdio;
 
 use crate::error::{Error, Result};
@@ -70,15 +70,17 @@ struct Open {
 }
 
 impl CaptureWriter {
-    /// Begins a file; `-` is standard output.
+    /// Begins a file; `-` is standard output. The reader of a named pipe is waited for until
+    /// `deadline`.
     ///
     /// # Errors
-    /// The file cannot be created, or standard output would be rotated.
+    /// The file cannot be created, the pipe has no reader, or standard output would be rotated.
     pub fn create(
         path: &Path,
         interface: &str,
         application: &'static str,
         rotation: Rotation,
+        deadline: Option<Instant>,
     ) -> Result<Self> {
         if rotation.is_wanted() && is_stdio(path) {
             return Err(Error::RotatedStream);
@@ -86,7 +88,7 @@ impl CaptureWriter {
         let series = rotation.is_wanted().then(|| Series::of(path)).transpose()?;
         let file = match &series {
             Some(series) => series.file(),
-            None => NewFile::at(path),
+            None => NewFile::at_until(path, deadline),
         };
         let open = Open::begin(file?, interface, application)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -99,7 +101,7 @@ impl CaptureWriter {
     ///
     /// # Errors
     /// It cannot be written: see [`abandon`](Self::abandon).
-    pub fn write(&mut self, packet: &mut Packet) -> Result<()> {
+    pub fn write(&mut self, mut packet: PacketRef<'_>) -> Result<()> {
         packet.timestamp_ns += self.ahead_ns;
         let Rotation { size, time, .. } = self.rotation;
         let is_full = size.is_some_and(|size| self.open.writer.bytes_written() >= size)
@@ -116,6 +118,11 @@ impl CaptureWriter {
     /// As [`write`](Self::write).
     pub fn flush(&mut self) -> Result<()> {
         self.open.flush()
+    }
+
+    /// Whether the reader of a pipe closed it.
+    pub fn is_reader_gone(&self) -> bool {
+        self.open.file.is_reader_gone()
     }
 
     /// Completes the open file.
@@ -187,7 +194,7 @@ impl Open {
         Ok(open)
     }
 
-    fn write(&mut self, packet: &Packet) -> Result<()> {
+    fn write(&mut self, packet: PacketRef<'_>) -> Result<()> {
         let result = self.writer.write(packet);
         result.map_err(|error| written(error, self.file.path()))?;
         self.ends.push(self.writer.bytes_written());
@@ -249,10 +256,9 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let rotation = Rotation { size: Some(300), files: Some(2), ..Rotation::default() };
         let path = folder.join("dump.pcapng");
-        let mut writer = CaptureWriter::create(&path, "eth0", "test", rotation).unwrap();
+        let mut writer = CaptureWriter::create(&path, "eth0", "test", rotation, None).unwrap();
         for _ in 0..20 {
-            let mut packet = Packet { data: vec![0; 60], ..Packet::default() };
-            writer.write(&mut packet).unwrap();
+            writer.write(PacketRef { data: &[0; 60], ..PacketRef::default() }).unwrap();
         }
         let number = writer.series.as_ref().unwrap().number;
         assert!(number > 3, "{number}");
@@ -269,7 +275,8 @@ mod tests {
     #[test]
     fn standard_output_is_not_rotated() {
         let rotation = Rotation { time: Some(Duration::from_secs(1)), ..Rotation::default() };
-        let error = CaptureWriter::create(Path::new("-"), "eth0", "test", rotation).unwrap_err();
+        let created = CaptureWriter::create(Path::new("-"), "eth0", "test", rotation, None);
+        let error = created.unwrap_err();
         assert!(matches!(error, Error::RotatedStream), "{error}");
     }
 }

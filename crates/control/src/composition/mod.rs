@@ -16,12 +16,12 @@ pub mod link;
 pub mod report;
 mod tail_calls;
 
-use functions::capture;
+use functions::{capture, stats};
 use kernel::{Attach, Map, Mode, Object, Replace};
 use spec::asm::{self, Assembler};
 use spec::compose::{
-    self, Composed, Counters, Form, Link, LinkCounter, MAX_LINKS, MapNames, VERDICTS_MAP, compose,
-    counts_itself, value_size,
+    self, Composed, Counters, DECISIONS_MAP, Form, Link, LinkCounter, MAX_LINKS, MapNames,
+    VERDICTS_MAP, compose, counts_itself, decisions_map, store_decisions, value_size,
 };
 use spec::{ProgramKind, Spec, Verdict};
 
@@ -35,7 +35,7 @@ use crate::object::{Opened, called};
 use crate::record::Record;
 use crate::state::{Generation, Pins, Transaction, Trial, pin_name};
 use crate::target::{Placement, Target};
-use crate::text_map::{create, create_text_map};
+use crate::text_map::{create, create_empty, create_text_map};
 use link::{ChainLink, Code};
 use tail_calls::CALL_MAP;
 
@@ -49,8 +49,15 @@ pub struct Chain<'t> {
     links: Vec<ChainLink>,
     /// The form of the members that run, and their names, unless they are inlined.
     earlier: (ChainForm, Vec<String>),
-    /// The object of a capture around the members.
-    probe: Option<Box<Spec>>,
+    /// A capture around the members.
+    probe: Option<Probe>,
+}
+
+/// The object of a capture, and the map in which members store their decisions for it.
+#[derive(Debug)]
+struct Probe {
+    spec: Box<Spec>,
+    decisions: Map,
 }
 
 /// A composed program that is loaded and not attached yet.
@@ -141,13 +148,28 @@ impl<'t> Chain<'t> {
         self.links.iter().map(|link| link.member.name.clone()).collect()
     }
 
+    /// For each member: names of the reasons for its decisions; empty if it stores none.
+    pub fn reasons(&self) -> Vec<Vec<String>> {
+        let reasons = |link: &ChainLink| {
+            let btf = link.spec.btf.as_ref().filter(|_| link.spec.map(DECISIONS_MAP).is_some());
+            btf.and_then(stats::labels).unwrap_or_default()
+        };
+        self.links.iter().map(reasons).collect()
+    }
+
     /// Puts a probe around the members for the duration of a trial. Without members, a program that
-    /// passes all packets is the only one.
+    /// passes all packets is the only one. Members store their decisions for it, if they can.
     ///
     /// # Errors
-    /// The program cannot be made.
+    /// The program cannot be made, or the map of decisions.
     pub fn set_probe(&mut self, probe: Spec) -> Result<()> {
-        self.probe = Some(Box::new(probe));
+        let decisions = create_empty(&decisions_map())?;
+        self.probe = Some(Probe { spec: Box::new(probe), decisions });
+        for link in &mut self.links {
+            if let Some(spec) = store_decisions(&link.spec, &link.member.program)? {
+                link.spec = spec;
+            }
+        }
         if self.links.is_empty() {
             let mut object = asm::Object::new(CAPTURE, "Dual MIT/GPL");
             let mut code = Assembler::new(CAPTURE, ProgramKind::XDP_FRAGS);
@@ -305,7 +327,7 @@ impl<'t> Chain<'t> {
 
     /// Composes links, one for each member, with the probe.
     fn compose(&self, links: &[Link<'_>], form: Form) -> Result<Composed> {
-        let probe = self.probe.as_deref().map(capture::probe);
+        let probe = self.probe.as_ref().map(|probe| capture::probe(&probe.spec));
         Ok(compose(links, &self.counters(), form, probe)?)
     }
 
@@ -370,8 +392,20 @@ impl<'t> Chain<'t> {
                 }
             }
         }
-        all.extend(self.verdicts()?.map(|map| (VERDICTS_MAP.to_owned(), map)));
+        all.extend(self.of_chain()?);
         Ok(all)
+    }
+
+    /// Maps that exist and belong to no member.
+    fn of_chain(&self) -> Result<Vec<(String, Map)>> {
+        let verdicts = self.verdicts()?.map(|map| (VERDICTS_MAP.to_owned(), map));
+        Ok(verdicts.into_iter().chain(self.decisions()?).collect())
+    }
+
+    /// The map of decisions, if there is a probe.
+    fn decisions(&self) -> Result<Option<(String, Map)>> {
+        let Some(probe) = &self.probe else { return Ok(None) };
+        Ok(Some((DECISIONS_MAP.to_owned(), probe.decisions.duplicate()?)))
     }
 
     /// The verdict map of the members that run.

@@ -59,10 +59,8 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
     let links = chain.links.iter().zip(&stubs);
     let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
     let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
-    let verdicts = chain.verdicts()?.map(|map| (compose::VERDICTS_MAP.to_owned(), map));
     let programs = vec![chain.main().to_owned()];
-    let reuse = verdicts.into_iter().collect();
-    let object = chain.target.load_sharing(&spec, programs, chain.mode, reuse)?;
+    let object = chain.target.load_sharing(&spec, programs, chain.mode, chain.of_chain()?)?;
     for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
@@ -89,7 +87,7 @@ fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Obje
     if let Some(own) = spec.programs.iter_mut().find(|own| own.name == *program) {
         own.kind = kind;
     }
-    let mut reuse = Vec::new();
+    let mut reuse: Vec<_> = chain.decisions()?.into_iter().collect();
     for map in &spec.maps {
         reuse.extend(link.map(&map.name)?.map(|existing| (map.name.clone(), existing)));
     }

@@ -123,12 +123,18 @@ pub enum Error {
     /// A tcpdump expression that cannot be compiled.
     #[error("`{text}` is not an expression of tcpdump: {reason}")]
     Expression { text: String, reason: String },
+    /// No program has such a reason or rule.
+    #[error("no program has a reason or a rule `{text}`{}", reasons(known))]
+    NoReason { text: String, known: Vec<String> },
     /// A file of packets cannot be written.
     #[error("cannot write {}", path.display())]
     Capture { path: PathBuf, source: Box<pcap::Error> },
     /// The reader of a pipe, to which packets are written, closed it.
     #[error("the reader of {} closed it", path.display())]
     ReaderGone { path: PathBuf },
+    /// No process opened a named pipe for reading in time.
+    #[error("no process reads the pipe {}: start the reader first", path.display())]
+    NoReader { path: PathBuf },
     /// Standard output cannot be several files.
     #[error("standard output cannot be rotated: write to a file")]
     RotatedStream,
@@ -291,6 +297,13 @@ pub fn no_filter(interface: &str) -> String {
 
 fn did_you_mean(similar: Option<&str>) -> String {
     similar.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+fn reasons(known: &[String]) -> String {
+    match known.is_empty() {
+        true => ": no program here keeps reasons".to_owned(),
+        false => format!("; there are the reasons {}", known.join(", ")),
+    }
 }
 
 fn names(capabilities: &[Cap]) -> String {

@@ -34,7 +34,7 @@ impl Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Record {
     pub time: u64,
-    pub verdict: u32,
+    pub decision: Decision,
     pub member: u32,
     pub queue: u32,
     pub length_before: u32,
@@ -45,33 +45,33 @@ pub struct Record {
 }
 
 impl Record {
-    pub const SIZE: usize = 40;
+    pub const SIZE: usize = 48;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.verdict.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.member.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.queue.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.length_before.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.length_after.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.captured_before.to_le_bytes());
-        bytes[32..36].copy_from_slice(&self.captured_after.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.unused.to_le_bytes());
+        bytes[8..20].copy_from_slice(&self.decision.to_bytes());
+        bytes[20..24].copy_from_slice(&self.member.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.queue.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.length_before.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.length_after.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.captured_before.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.captured_after.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.unused.to_le_bytes());
         bytes
     }
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
             time: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
-            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            member: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
-            queue: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            length_before: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
-            length_after: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
-            captured_before: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
-            captured_after: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
-            unused: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
+            decision: Decision::from_bytes(&array::from_fn(|i| bytes[8 + i])),
+            member: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            queue: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            length_before: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+            length_after: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            captured_before: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
+            captured_after: u32::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
+            unused: u32::from_le_bytes(array::from_fn(|i| bytes[44 + i])),
         }
     }
 }
@@ -83,7 +83,7 @@ pub struct Settings {
     pub verdicts: u32,
     pub before: u32,
     pub after: u32,
-    pub unused: u32,
+    pub is_selective: u32,
 }
 
 impl Settings {
@@ -95,7 +95,7 @@ impl Settings {
         bytes[8..12].copy_from_slice(&self.verdicts.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.before.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.after.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.unused.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.is_selective.to_le_bytes());
         bytes
     }
 
@@ -105,7 +105,63 @@ impl Settings {
             verdicts: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             before: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
             after: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            unused: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            is_selective: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+        }
+    }
+}
+
+/// `struct capture_wanted`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wanted {
+    pub reasons: u64,
+    pub rule: u32,
+    pub unused: u32,
+}
+
+impl Wanted {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.reasons.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.rule.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.unused.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            reasons: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            rule: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            unused: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+        }
+    }
+}
+
+/// `struct xway_decision`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decision {
+    pub rule: u32,
+    pub verdict: u32,
+    pub reason: u32,
+}
+
+impl Decision {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.rule.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.verdict.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.reason.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            rule: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            reason: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
         }
     }
 }

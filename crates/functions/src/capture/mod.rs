@@ -12,7 +12,7 @@ use std::ops::Range;
 use spec::compose::{Probe, VerdictSet};
 use spec::{Spec, Verdict};
 
-use abi::{Record, Settings};
+use abi::{Decision, Record, Settings, Wanted};
 
 /// The compiled programs.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/capture.o");
@@ -22,6 +22,8 @@ pub const MATCHES: &str = "capture_matches";
 pub const SETTINGS: &str = ".bss";
 /// The per-CPU map whose values begin with [`abi::Counts`].
 pub const KEPT: &str = "capture_kept";
+/// The array of [`Wanted`], one for each member of the chain.
+pub const WANTED: &str = "capture_wanted";
 /// The array of rings, one for each processor.
 pub const RINGS: &str = "capture_rings";
 /// Name of the program before the chain.
@@ -31,6 +33,8 @@ const AFTER: &str = "capture_after";
 /// The most bytes of a packet that are captured at one point, as `CAPTURE_BYTES`.
 pub const MAX_BYTES: u32 = 9216;
 const INVALID_VERDICT: u32 = 5;
+/// The rule of a decision that is not by a rule with a number, as `XWAY_UNNUMBERED`.
+const UNNUMBERED: u32 = u32::MAX;
 
 /// What is captured of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,12 +59,15 @@ pub struct Config {
     pub point: Point,
     /// The most bytes of a packet, at most [`MAX_BYTES`].
     pub snap_len: u32,
+    /// Whether only packets with a reason in [`WANTED`] are captured.
+    pub is_selective: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let verdicts = VerdictSet::from_iter(Verdict::ALL);
-        Self { verdicts, invalid: true, point: Point::Both, snap_len: MAX_BYTES }
+        let (point, snap_len) = (Point::Both, MAX_BYTES);
+        Self { verdicts, invalid: true, point, snap_len, is_selective: false }
     }
 }
 
@@ -76,7 +83,7 @@ impl Config {
             verdicts: verdicts.fold(0, |all, number| all | 1 << number),
             before: at(Point::After),
             after: at(Point::Before),
-            unused: 0,
+            is_selective: self.is_selective.into(),
         }
     }
 }
@@ -86,13 +93,34 @@ pub fn probe(spec: &Spec) -> Probe<'_> {
     Probe { spec, before: BEFORE, after: AFTER }
 }
 
+/// Decisions of a member whose packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selected {
+    /// Decisions with the reason of this number.
+    Reason(usize),
+    /// Decisions by the rule of this number.
+    Rule(u32),
+}
+
+impl Selected {
+    /// The member's entry in [`WANTED`].
+    pub fn entry(self) -> Wanted {
+        let (reasons, rule) = match self {
+            // No program has more reasons than the mask has bits.
+            Self::Reason(number) => (1_u64.checked_shl(number as u32).unwrap_or(0), UNNUMBERED),
+            Self::Rule(number) => (u64::MAX, number),
+        };
+        Wanted { reasons, rule, unused: 0 }
+    }
+}
+
 /// A packet of a ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CapturedPacket {
+pub struct CapturedPacket<'a> {
     /// On the monotonic clock.
     pub time_ns: u64,
-    /// What the program returned that decided.
-    pub code: u32,
+    /// What the program decided; rule and reason are valid if it stores them.
+    pub decision: Decision,
     /// Number of that program in the chain.
     pub member: usize,
     /// The receive queue.
@@ -100,36 +128,46 @@ pub struct CapturedPacket {
     /// Lengths of the packet before and after the programs.
     pub lengths: [u32; 2],
     /// Its first bytes before and after the programs; empty where it was not captured.
-    pub bytes: [Vec<u8>; 2],
+    pub bytes: [&'a [u8]; 2],
 }
 
-impl CapturedPacket {
+/// The time of a record, on the monotonic clock, which puts records of several rings in order.
+pub fn time_ns(record: &[u8]) -> u64 {
+    record.first_chunk().copied().map_or(0, u64::from_le_bytes)
+}
+
+impl<'a> CapturedPacket<'a> {
     /// Parses a record of a ring; `None` if it is too short.
-    pub fn parse(record: &[u8]) -> Option<Self> {
+    pub fn parse(record: &'a [u8]) -> Option<Self> {
         let (head, bytes) = record.split_first_chunk::<{ Record::SIZE }>()?;
         let head = Record::from_bytes(head);
         let (before, rest) = bytes.split_at_checked(head.captured_before as usize)?;
         let after = rest.get(..head.captured_after as usize)?;
         Some(Self {
             time_ns: head.time,
-            code: head.verdict,
+            decision: head.decision,
             member: head.member as usize,
             queue: head.queue,
             lengths: [head.length_before, head.length_after],
-            bytes: [before, after].map(<[u8]>::to_vec),
+            bytes: [before, after],
         })
     }
 
     /// The verdict; `None` for a return value that is none.
     pub fn verdict(&self) -> Option<Verdict> {
-        Verdict::ALL.into_iter().find(|one| *one as u32 == self.code)
+        Verdict::ALL.into_iter().find(|one| *one as u32 == self.decision.verdict)
+    }
+
+    /// Number of the rule that decided, if one did that has a number.
+    pub fn rule(&self) -> Option<usize> {
+        (self.decision.rule != UNNUMBERED).then_some(self.decision.rule as usize)
     }
 
     /// The bytes that came, or those after the programs where only these were captured, and the
     /// length of the packet there.
-    pub fn first(&self) -> (&[u8], u32) {
+    pub fn first(&self) -> (&'a [u8], u32) {
         let point = usize::from(self.bytes[0].is_empty());
-        (&self.bytes[point], self.lengths[point])
+        (self.bytes[point], self.lengths[point])
     }
 
     /// Whether the programs changed the packet, as far as it was captured at both points.
@@ -151,7 +189,7 @@ impl CapturedPacket {
         if self.is_resized() {
             return ranges;
         }
-        for (at, _) in before.iter().zip(after).enumerate().filter(|(_, (old, new))| old != new) {
+        for (at, _) in before.iter().zip(*after).enumerate().filter(|(_, (old, new))| old != new) {
             match ranges.last_mut().filter(|last| last.end == at) {
                 Some(last) => last.end = at + 1,
                 None => ranges.push(at..at + 1),
@@ -173,7 +211,7 @@ mod tests {
             verdicts: 0b11_1111,
             before: MAX_BYTES,
             after: MAX_BYTES,
-            unused: 0,
+            is_selective: 0,
         };
         assert_eq!(all, expected);
         let verdicts = VerdictSet::from_iter([Verdict::Drop, Verdict::Aborted]);
@@ -184,25 +222,36 @@ mod tests {
 
     #[test]
     fn records_are_parsed_as_far_as_they_are_whole() {
-        let head =
-            Record { captured_before: 3, captured_after: 2, verdict: 9, ..Record::default() };
+        let decision = Decision { rule: 2, verdict: 9, reason: 1 };
+        let head = Record { captured_before: 3, captured_after: 2, decision, ..Record::default() };
         let mut bytes = head.to_bytes().to_vec();
         bytes.extend([1, 2, 3, 4, 5]);
         let packet = CapturedPacket::parse(&bytes).unwrap();
-        assert_eq!(packet.bytes, [vec![1, 2, 3], vec![4, 5]]);
-        assert_eq!(packet.verdict(), None);
+        assert_eq!(packet.bytes, [&[1, 2, 3][..], &[4, 5]]);
+        assert_eq!((packet.verdict(), packet.rule()), (None, Some(2)));
         for short in 0..bytes.len() {
             assert_eq!(CapturedPacket::parse(&bytes[..short]), None, "{short}");
         }
     }
 
     #[test]
+    fn a_reason_and_a_rule_select() {
+        let reason = Selected::Reason(5).entry();
+        assert_eq!((reason.reasons, reason.rule), (1 << 5, UNNUMBERED));
+        let rule = Selected::Rule(3).entry();
+        assert_eq!((rule.reasons, rule.rule), (u64::MAX, 3));
+        assert_eq!(Selected::Reason(64).entry().reasons, 0);
+    }
+
+    #[test]
     fn changed_bytes_are_ranges() {
-        let packet = |before: &[u8], after: &[u8]| CapturedPacket {
-            lengths: [before.len() as u32, after.len() as u32],
-            bytes: [before.to_vec(), after.to_vec()],
-            ..CapturedPacket::default()
-        };
+        fn packet<'a>(before: &'a [u8], after: &'a [u8]) -> CapturedPacket<'a> {
+            CapturedPacket {
+                lengths: [before.len() as u32, after.len() as u32],
+                bytes: [before, after],
+                ..CapturedPacket::default()
+            }
+        }
         let same = packet(b"abc", b"abc");
         assert!(!same.is_changed() && same.changed().is_empty());
         let two = packet(b"abcdef", b"aBCdeF");
@@ -210,7 +259,7 @@ mod tests {
         assert_eq!(two.changed(), [1..3, 5..6]);
         let longer = packet(b"abc", b"abcd");
         assert!(longer.is_changed() && longer.is_resized() && longer.changed().is_empty());
-        let one_point = CapturedPacket { bytes: [vec![], b"abc".to_vec()], ..two };
+        let one_point = CapturedPacket { bytes: [b"", b"abc"], ..two };
         assert_eq!(one_point.first().0, b"abc");
         assert!(!one_point.is_changed());
     }

@@ -4,7 +4,7 @@ use crate::classic::{MAGIC_MICRO, MAGIC_NANO, VERSION};
 use crate::error::{Error, Result};
 use crate::interface::LinkType;
 use crate::limits::MAX_PACKET;
-use crate::packet::Packet;
+use crate::packet::PacketRef;
 use crate::writer::{Resolution, original_len};
 
 pub(crate) fn header(out: &mut Vec<u8>, link_type: LinkType, resolution: Resolution) {
@@ -20,7 +20,11 @@ pub(crate) fn header(out: &mut Vec<u8>, link_type: LinkType, resolution: Resolut
     out.extend(u32::from(link_type.0).to_le_bytes());
 }
 
-pub(crate) fn packet(out: &mut Vec<u8>, packet: &Packet, resolution: Resolution) -> Result<()> {
+pub(crate) fn packet(
+    out: &mut Vec<u8>,
+    packet: &PacketRef<'_>,
+    resolution: Resolution,
+) -> Result<()> {
     let ns = packet.timestamp_ns;
     let seconds = u32::try_from(ns / 1_000_000_000)
         .map_err(|_| Error::unwritable("pcap holds no time after 2106; write pcapng"))?;
@@ -33,6 +37,6 @@ pub(crate) fn packet(out: &mut Vec<u8>, packet: &Packet, resolution: Resolution)
     out.extend(fraction.to_le_bytes());
     out.extend((packet.data.len() as u32).to_le_bytes());
     out.extend(original_len(packet).to_le_bytes());
-    out.extend_from_slice(&packet.data);
+    out.extend_from_slice(packet.data);
     Ok(())
 }

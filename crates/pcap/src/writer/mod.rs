@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 use crate::error::{Error, Result};
 use crate::interface::LinkType;
 use crate::limits::{CHUNK, MAX_INTERFACES, MAX_PACKET};
-use crate::packet::Packet;
+use crate::packet::PacketRef;
 
 /// Description of the capture in a pcapng file. All fields are empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,9 +108,10 @@ impl<W: Write> Writer<W> {
     /// [`Error::Unwritable`] for an interface that was not described, data of more than
     /// [`MAX_PACKET`] bytes, a comment with NUL or of more than 65535 bytes, or in pcap a time
     /// after 2106; [`Error::Write`].
-    pub fn write(&mut self, packet: &Packet) -> Result<()> {
+    pub fn write<'a>(&mut self, packet: impl Into<PacketRef<'a>>) -> Result<()> {
+        let packet = packet.into();
         if packet.interface >= self.interfaces {
-            let Packet { interface, .. } = packet;
+            let PacketRef { interface, .. } = packet;
             let what = format!("packet of interface {interface}; {} exist", self.interfaces);
             return Err(Error::unwritable(what));
         }
@@ -121,8 +122,8 @@ impl<W: Write> Writer<W> {
         }
         self.record.clear();
         match self.format {
-            Format::Pcap(resolution) => classic::packet(&mut self.record, packet, resolution)?,
-            Format::Pcapng => ng::packet(&mut self.record, packet)?,
+            Format::Pcap(resolution) => classic::packet(&mut self.record, &packet, resolution)?,
+            Format::Pcapng => ng::packet(&mut self.record, &packet)?,
         }
         self.put()
     }
@@ -160,7 +161,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The length of a packet on the wire; its captured length if the caller did not specify one.
-fn original_len(packet: &Packet) -> u32 {
+fn original_len(packet: &PacketRef<'_>) -> u32 {
     // At most `MAX_PACKET`, as `write` checked.
     packet.original_len.max(packet.data.len() as u32)
 }

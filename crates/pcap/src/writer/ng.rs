@@ -5,7 +5,7 @@ use crate::interface::LinkType;
 use crate::limits::MAX_NAME;
 use crate::ng::block::FRAME;
 use crate::ng::code;
-use crate::packet::Packet;
+use crate::packet::PacketRef;
 use crate::writer::{Options, original_len};
 
 /// Nanoseconds: 10^-9 seconds.
@@ -51,7 +51,7 @@ pub(crate) fn interface(out: &mut Vec<u8>, name: &str, link_type: LinkType) -> R
     Ok(())
 }
 
-pub(crate) fn packet(out: &mut Vec<u8>, packet: &Packet) -> Result<()> {
+pub(crate) fn packet(out: &mut Vec<u8>, packet: &PacketRef<'_>) -> Result<()> {
     begin(out, code::ENHANCED);
     // Below `MAX_INTERFACES` and `MAX_PACKET`, as `Writer::write` checked.
     out.extend((packet.interface as u32).to_le_bytes());
@@ -59,10 +59,10 @@ pub(crate) fn packet(out: &mut Vec<u8>, packet: &Packet) -> Result<()> {
     out.extend((packet.timestamp_ns as u32).to_le_bytes());
     out.extend((packet.data.len() as u32).to_le_bytes());
     out.extend(original_len(packet).to_le_bytes());
-    out.extend_from_slice(&packet.data);
+    out.extend_from_slice(packet.data);
     pad(out);
     let start = out.len();
-    if let Some(comment) = &packet.comment {
+    if let Some(comment) = packet.comment {
         text(out, code::OPT_COMMENT, comment)?;
     }
     if let Some(flags) = packet.flags {

@@ -12,6 +12,7 @@
 //!
 //! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
 //! A [`Probe`] sees each packet before the first program and after the final verdict.
+//! [`store_decisions`] makes members store for it why they decided.
 //! Besides, [`splice`] puts generated code into one program, in the place of one of its functions,
 //! and [`precede`] puts it before a program.
 //!
@@ -20,6 +21,7 @@
 //! makes tail calls; at most 8 functions call each other. Subtracting packet pointers needs
 //! `CAP_PERFMON`. Not here: tail calls as the way out, attaching, pinning.
 
+mod decisions;
 mod error;
 mod inline;
 mod liveness;
@@ -31,6 +33,7 @@ mod splice;
 mod types;
 mod verdicts;
 
+pub use decisions::{DECISIONS_MAP, decisions_map, store_decisions};
 pub use error::Error;
 pub(crate) use inline::{distance, refers_to_function, with_distance};
 pub use main::Form;

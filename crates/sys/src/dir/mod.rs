@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::{Error, Result};
@@ -109,6 +109,46 @@ impl Dir {
     /// Opens the regular file `name` for reading and writing, and creates it if it is missing.
     pub fn open_or_create_file(&self, name: impl AsRef<OsStr>, mode: u32) -> Result<File> {
         self.file(name.as_ref(), OFlags::RDWR | OFlags::CREATE, mode)
+    }
+
+    /// Opens the named pipe or character device `name` for writing; `None` if there is none of this
+    /// name.
+    ///
+    /// # Errors
+    /// `ENXIO` for a pipe without a reader. `EPERM` for a pipe of a user who is neither root, nor
+    /// the one of this process, nor `owner`: that user would receive what is written.
+    pub fn open_stream(&self, name: impl AsRef<OsStr>, owner: Option<u32>) -> Result<Option<File>> {
+        let (name, path) = (name.as_ref(), self.child(name.as_ref())?);
+        let refused = |errno, why: &str| {
+            Err(Error::new("openat", path.display().to_string(), errno).with_detail(why))
+        };
+        let is_trusted = |uid| [Some(0), Some(effective_user()), owner].contains(&Some(uid));
+        let (kind, uid) = match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => (FileType::from_raw_mode(found.st_mode), found.st_uid),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(failed("fstatat", &path)(errno)),
+        };
+        match kind {
+            // Before it is opened, which fails without a reader.
+            FileType::Fifo if !is_trusted(uid) => return refused(libc::EPERM, OTHERS),
+            FileType::Fifo | FileType::CharacterDevice => {}
+            _ => return Ok(None),
+        }
+        let wait = OFlags::NONBLOCK;
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | wait;
+        let fd = fs::openat(&self.fd, name, flags, Mode::empty());
+        let file = File::from(fd.map_err(failed("openat", &path))?);
+        let found = metadata(file.as_fd(), &path)?;
+        let is_pipe = found.file_type().is_fifo();
+        if !is_pipe && !found.file_type().is_char_device() {
+            return refused(libc::EINVAL, "another process replaced it");
+        }
+        if is_pipe && !is_trusted(found.uid()) {
+            return refused(libc::EPERM, OTHERS);
+        }
+        let flags = fs::fcntl_getfl(&file).map_err(failed("fcntl", &path))?;
+        fs::fcntl_setfl(&file, flags - wait).map_err(failed("fcntl", &path))?;
+        Ok(Some(file))
     }
 
     /// Renames `from` to `to` within this directory; a file `to` is replaced atomically.
@@ -219,6 +259,7 @@ pub fn readers(found: &Metadata) -> Option<u32> {
     (found.mode() & 0o6777 == SHARED_DIR).then(|| found.gid())
 }
 
+const OTHERS: &str = "it is a pipe of another user";
 /// Mode of a directory that a group may read.
 pub const SHARED_DIR: u32 = 0o2750;
 

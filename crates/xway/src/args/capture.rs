@@ -33,6 +33,11 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "VERDICTS", value_parser = verdict_set)]
     pub verdict: Option<VerdictSet>,
 
+    /// Capture packets only that were decided for this reason, such as bad-header or default, or by
+    /// the rule of the filter with this name or number
+    #[arg(long, value_name = "REASON|RULE")]
+    pub reason: Option<String>,
+
     /// Where packets are captured: as they come, as the programs leave them, or both
     #[arg(long, value_enum, value_name = "POINT", default_value_t)]
     pub at: PointArg,
@@ -63,9 +68,9 @@ pub struct CaptureArgs {
         requires = "write")]
     pub files: Option<u32>,
 
-    /// Memory of the ring of each processor
-    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = memory)]
-    pub ring: u64,
+    /// Memory of the ring of each processor (default: 32MiB, or 512MiB for all if that is less)
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub ring: Option<u64>,
 
     /// Mode on an interface without a program
     #[arg(long, value_enum)]

@@ -43,6 +43,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    ("extcap", &[("List the interfaces for Wireshark", "extcap --extcap-interfaces")]),
     (
         "chain",
         &[

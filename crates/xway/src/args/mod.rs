@@ -9,6 +9,7 @@ mod daemon;
 mod debug;
 mod detect;
 pub mod examples;
+mod extcap;
 mod filter;
 pub mod generate;
 mod lab;
@@ -36,6 +37,7 @@ pub use chain::{ChainAction, ChainAddArgs, ChainArgs};
 pub use daemon::DaemonArgs;
 pub use debug::DebugArgs;
 pub use detect::FilterDetectArgs;
+pub use extcap::ExtcapArgs;
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
     FilterExportArgs, FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterRemoveArgs,
@@ -109,6 +111,8 @@ pub enum Command {
     Attach(AttachArgs),
     /// Capture packets of an interface with what its programs do to them
     Capture(CaptureArgs),
+    /// Capture packets for Wireshark, which starts this command from its list of interfaces
+    Extcap(ExtcapArgs),
     /// Run several programs on an interface, one after the other
     #[command(subcommand_required = true)]
     Chain(ChainArgs),

@@ -1,14 +1,15 @@
 //! `capture`: packets of an interface, before and after its programs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use control::capture::{
-    Batch, Capture, CaptureOptions, CaptureReport, CaptureWriter, Ended, PacketLine, Rotation,
-    comment,
+    Batch, Capture, CaptureOptions, CaptureReport, CaptureWriter, Comments, Ended, Members,
+    PacketLine, Rotation, changes,
 };
 use functions::capture::{CapturedPacket, Config, Point};
-use pcap::Packet;
+use pcap::{Packet, PacketRef};
 use spec::Verdict;
 use spec::compose::VerdictSet;
 use sys::signal::Stop;
@@ -17,9 +18,20 @@ use super::{Context, Exit, folder};
 use crate::args::{CaptureArgs, PointArg};
 
 pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
+    let report = capture(args, context)?;
+    context.show_next(&report)?;
+    Ok(if report.written > 0 { Exit::Done } else { Exit::No })
+}
+
+/// Captures packets to a file, or prints them.
+pub fn capture(args: &CaptureArgs, context: &Context) -> Result<CaptureReport> {
     let stop = Stop::new()?;
+    // A named pipe has a reader before packets come.
+    let output = Output::new(args, context);
+    // A signal that ended the wait has had its effect.
+    let mut output = output.inspect_err(|_| _ = stop.pending())?;
     let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
-    let mut output = Output::new(args, context)?;
+    output.begin_ns = sys::thread::monotonic_ns();
     let begin = Instant::now();
     let ended = match watch(args, &stop, &mut capture, &mut output) {
         Ok(ended) => ended,
@@ -32,16 +44,14 @@ pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
     let counts = capture.counts()?;
     drop(capture);
     let written = output.finish(ended)?;
-    let report = CaptureReport {
+    Ok(CaptureReport {
         interface: args.iface.clone(),
         packets: counts.packets,
         written,
         lost: counts.lost,
         seconds: begin.elapsed().as_secs_f64(),
         ended,
-    };
-    context.show_next(&report)?;
-    Ok(if written > 0 { Exit::Done } else { Exit::No })
+    })
 }
 
 /// Writes packets until there are enough, the time is over, or a signal arrives.
@@ -51,12 +61,15 @@ fn watch(
     capture: &mut Capture,
     output: &mut Output<'_>,
 ) -> Result<Ended> {
-    let begin = Instant::now();
+    let (begin, mut batch) = (Instant::now(), Batch::default());
     loop {
         let left = args.time.map_or(POLL_INTERVAL, |time| time.saturating_sub(begin.elapsed()));
         let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
         let is_over = left.is_zero() || interrupted;
-        let batch = if is_over { capture.stop()? } else { capture.read()? };
+        match is_over {
+            true => capture.stop(&mut batch)?,
+            false => capture.read(&mut batch)?,
+        }
         match output.put(&batch, capture)? {
             Some(ended) => return Ok(ended),
             None if interrupted => return Ok(Ended::Interrupted),
@@ -78,11 +91,13 @@ fn options(args: &CaptureArgs) -> CaptureOptions {
         invalid: args.verdict.is_none(),
         point,
         snap_len: args.snaplen,
+        ..Config::default()
     };
     let expression = args.expression.join(" ");
     CaptureOptions {
         expression: (!expression.trim().is_empty()).then_some(expression),
         config,
+        reason: args.reason.clone(),
         ring_bytes: args.ring,
         mode: args.mode.map(Into::into),
     }
@@ -93,6 +108,7 @@ struct Output<'a> {
     args: &'a CaptureArgs,
     context: &'a Context,
     writer: Option<CaptureWriter>,
+    comments: Comments,
     begin_ns: u64,
     written: u64,
     /// Lost packets that were noted with a packet.
@@ -106,24 +122,26 @@ impl<'a> Output<'a> {
             time: args.rotate_time,
             files: args.files.map(|files| files as usize),
         };
-        let create = |path| folder::begin_capture(path, &args.iface, "xway capture", rotation);
+        let deadline = args.time.map(|time| Instant::now() + time);
+        let create =
+            |path| folder::begin_capture(path, &args.iface, "xway capture", rotation, deadline);
         let writer = args.write.as_deref().map(create).transpose()?;
-        let begin_ns = sys::thread::monotonic_ns();
-        Ok(Self { args, context, writer, begin_ns, written: 0, noted: 0 })
+        let comments = Comments::default();
+        Ok(Self { args, context, writer, comments, begin_ns: 0, written: 0, noted: 0 })
     }
 
     /// Writes packets. Returns why the capture ends, if it does.
     fn put(&mut self, batch: &Batch, capture: &Capture) -> Result<Option<Ended>> {
-        if batch.packets.is_empty() {
-            return Ok(None);
+        if batch.is_empty() {
+            let is_gone = self.writer.as_ref().is_some_and(CaptureWriter::is_reader_gone);
+            return Ok(is_gone.then_some(Ended::ReaderGone));
         }
         let lost = capture.counts()?.lost;
-        for packet in &batch.packets {
-            let program = batch.decider(packet);
+        for packet in batch.packets() {
             self.written += 1;
             let goes_on = match &mut self.writer {
-                Some(_) => self.record(packet, program, lost),
-                None => self.line(packet, program),
+                Some(_) => self.record(&packet, batch.members(), lost),
+                None => self.line(&packet, batch.members()),
             };
             match goes_on {
                 Ok(true) => {}
@@ -141,46 +159,45 @@ impl<'a> Output<'a> {
         }
     }
 
-    fn line(&mut self, packet: &CapturedPacket, program: Option<&str>) -> Result<bool> {
+    fn line(&mut self, packet: &CapturedPacket<'_>, members: &Members) -> Result<bool> {
         let seconds = packet.time_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
-        let line = PacketLine::new(packet, (self.written, seconds), program);
+        let line = PacketLine::new(packet, (self.written, seconds), members);
         self.context.show_next(&line)
     }
 
     /// Writes a packet to the file, in two records if it changed and `--at both` is set.
     fn record(
         &mut self,
-        packet: &CapturedPacket,
-        program: Option<&str>,
+        packet: &CapturedPacket<'_>,
+        members: &Arc<Members>,
         lost: u64,
     ) -> Result<bool> {
         let Some(writer) = &mut self.writer else { return Ok(true) };
         let (data, original_len) = packet.first();
-        let mut record = Packet {
+        let decision = self.comments.of(packet, members);
+        // Few packets are changed, so that the others need no text of their own.
+        let changed = changes(packet).map(|changes| match decision {
+            Some(decision) => format!("{decision}; {changes}"),
+            None => changes,
+        });
+        let record = PacketRef {
             timestamp_ns: packet.time_ns,
             original_len,
-            data: data.to_vec(),
-            verdict: Some(packet.code.into()),
+            data,
+            verdict: Some(packet.decision.verdict.into()),
             queue: Some(packet.queue),
             id: Some(self.written),
             flags: Some(Packet::INBOUND),
             dropped: (lost > self.noted).then(|| lost - self.noted),
-            comment: comment(packet, program),
-            ..Packet::default()
+            comment: changed.as_deref().or(decision),
+            ..PacketRef::default()
         };
         self.noted = lost;
-        writer.write(&mut record)?;
+        writer.write(record)?;
         if self.args.at == PointArg::Both && packet.is_changed() {
-            let [_, after] = &packet.bytes;
-            let mut record = Packet {
-                timestamp_ns: packet.time_ns,
-                original_len: packet.lengths[1],
-                data: after.clone(),
-                flags: Some(Packet::OUTBOUND),
-                dropped: None,
-                ..record
-            };
-            writer.write(&mut record)?;
+            let ([_, data], [_, original_len]) = (packet.bytes, packet.lengths);
+            let flags = Some(Packet::OUTBOUND);
+            writer.write(PacketRef { original_len, data, flags, dropped: None, ..record })?;
         }
         Ok(true)
     }

@@ -1,9 +1,10 @@
 //! Files that a command writes where its caller asked for them, or standard output.
 //!
 //! Rule: files are written through [`control::folder`], which follows no planted link and replaces
-//! a file as a whole. Not here: directories.
+//! a file as a whole, and writes to named pipes and devices. Not here: directories.
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Result;
 use control::capture::{CaptureWriter, Rotation};
@@ -17,15 +18,17 @@ pub fn begin(path: &Path) -> Result<NewFile> {
     Ok(NewFile::at(path)?)
 }
 
-/// Begins a capture file of packets that this interface received, as [`begin`] does.
+/// Begins a capture file of packets that this interface received, as [`begin`] does. The
+/// reader of a named pipe is waited for until `deadline`.
 pub fn begin_capture(
     path: &Path,
     interface: &str,
     application: &'static str,
     rotation: Rotation,
+    deadline: Option<Instant>,
 ) -> Result<CaptureWriter> {
     reserve(path);
-    Ok(CaptureWriter::create(path, interface, application, rotation)?)
+    Ok(CaptureWriter::create(path, interface, application, rotation, deadline)?)
 }
 
 /// Keeps results away from standard output if it is the file.

@@ -16,6 +16,7 @@ pub mod debug;
 pub mod demo;
 pub mod doctor;
 pub mod drop;
+pub mod extcap;
 pub mod filter;
 mod folder;
 pub mod forward;

@@ -10,11 +10,19 @@ impl View for PacketLine {
             "drop" | "aborted" | "invalid" => paint.bad(self.verdict),
             verdict => verdict.to_owned(),
         };
-        let by = self.program.iter().map(|program| format!(" by {program}"));
+        let by = self.program.iter().map(|program| format!(" by {program}{}", why(self)));
         let changes = self.changes.iter().map(|changes| format!("; {changes}"));
         let notes: String = by.chain(changes).collect();
         format!("{:10.6}  {verdict}{notes}  {}, {} bytes", self.seconds, self.summary, self.length)
     }
+}
+
+/// Why the program decided.
+fn why(line: &PacketLine) -> String {
+    let reason = line.reason.iter().filter(|reason| *reason != "rule" || line.rule.is_none());
+    let reason = reason.map(|reason| format!(" ({})", reason.replace('-', " ")));
+    let rule = line.rule.iter().map(|rule| format!(" rule {}: {}", rule.number, rule.text));
+    reason.chain(rule).collect()
 }
 
 impl View for CaptureReport {

@@ -14,6 +14,7 @@ pub mod confirm;
 pub mod debug;
 pub mod demo;
 pub mod doctor;
+pub mod extcap;
 pub mod filter;
 pub mod generate;
 pub mod lab;

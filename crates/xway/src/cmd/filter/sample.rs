@@ -26,7 +26,7 @@ pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
         let summary = dissect(&sample.bytes).summary;
         let chosen = SampledPacket::new(&sample, &rules, begin.elapsed().as_secs_f64(), summary);
         if let Some(capture) = &mut capture {
-            capture.write_sample(&sample, chosen.comment())?;
+            capture.write_sample(&sample, &chosen.comment())?;
         }
         sampled.packets += 1;
         if sampled.samples.len() < args.samples {
