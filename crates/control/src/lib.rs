@@ -7,6 +7,7 @@
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
 //!     ├──────▶ capture  packets before and after the programs, to files
+//!     ├──────▶ losses   lost frames by cause, with remedies
 //!     ├──────▶ lockout  changes that would end the operator's own session
 //!     ├──────▶ status    interfaces, programs, rates by verdict
 //!     ├──────▶ doctor    what this kernel and this user allow
@@ -79,6 +80,7 @@ pub mod forward;
 pub mod host;
 pub mod inventory;
 pub mod lockout;
+pub mod losses;
 mod map_names;
 pub mod maps;
 pub mod member;

@@ -44,6 +44,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "why-drop",
+        &[
+            ("Count lost frames until Ctrl-C, with causes and remedies", "why-drop eth1"),
+            ("Report each five seconds for a minute", "why-drop eth1 --interval 5s --time 60s"),
+        ],
+    ),
+    (
         "chain",
         &[
             ("Run a program before the one that is attached", "chain eth1 add log.o --priority 50"),

@@ -19,6 +19,7 @@ mod page;
 mod run;
 mod sink;
 mod value;
+mod why_drop;
 mod xsk;
 
 use std::path::PathBuf;
@@ -45,6 +46,7 @@ pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use run::{RunArgs, RuntimeArg};
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
+pub use why_drop::WhyDropArgs;
 
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
@@ -120,6 +122,8 @@ pub enum Command {
     Confirm(ConfirmArgs),
     /// Show the programs of each interface: mode, owner, packet rates by verdict
     Status(StatusArgs),
+    /// Count frames that an interface loses, with the cause and the remedy of each
+    WhyDrop(WhyDropArgs),
     /// Drop packets by destination, protocol and port
     Drop(DropArgs),
     /// Forward packets by the routing table, with destination NAT
