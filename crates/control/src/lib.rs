@@ -14,6 +14,7 @@
 //!     └──────▶ host      the live host as a world for the engine
 //!
 //!  inventory   programs and maps of any owner      check   the verifier's results for an object
+//!  assignment  entries of maps set field by field
 //!  maps        changes of maps of any owner        object  opening an object by name
 //!  folder      files that the user asked for
 //! ```
@@ -59,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod assignment;
 pub mod attach;
 pub mod capture;
 pub mod chain;

@@ -42,6 +42,7 @@ mod definition;
 pub mod disasm;
 mod elf;
 mod error;
+pub mod field;
 mod global;
 pub mod insn;
 mod kconfig;
@@ -52,7 +53,7 @@ mod model;
 mod plan;
 mod runtime;
 
-pub use error::{Error, Place, ValueError};
+pub use error::{Error, FieldError, Place, ValueError};
 pub use insn::Insn;
 pub use memory_map::MemoryMap;
 pub use model::{
