@@ -79,6 +79,12 @@ impl View for MapReport {
         for (name, value) in rows {
             text.push_str(&format!("  {name:<14}{value}\n"));
         }
+        if let Some(kind) = &map.owner_type {
+            text.push_str(&format!("  {:<14}{kind}\n", "programs"));
+        }
+        for pin in &map.pins {
+            text.push_str(&format!("  {:<14}{pin}\n", "pinned"));
+        }
         text
     }
 }
