@@ -8,7 +8,7 @@ CARGO ?= cargo
 XWAY  := target/release/xway
 
 # What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
-PACKAGES := g++ clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute2 procps \
+PACKAGES := g++ bpftool clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute2 procps \
 	python3-venv tshark tcpdump libpcap0.8 nftables iptables nginx-light libnginx-mod-stream \
 	chromium systemd
 MISSING   = $(shell for p in $(PACKAGES); do \

@@ -15,24 +15,7 @@
 #include "transmit.abi.h"
 
 #include <xway/bpf.h>
-
-/* Only the fields that are read; the loader relocates them for the running kernel. */
-struct ns_common {
-	unsigned int inum;
-} __attribute__((preserve_access_index));
-
-struct net {
-	struct ns_common ns;
-} __attribute__((preserve_access_index));
-
-typedef struct {
-	struct net *net;
-} __attribute__((preserve_access_index)) possible_net_t;
-
-struct net_device {
-	int ifindex;
-	possible_net_t nd_net;
-} __attribute__((preserve_access_index));
+#include <xway/device.h>
 
 /* TP_PROTO in include/trace/events/xdp.h, one register each. */
 struct xmit_args {
@@ -56,8 +39,6 @@ struct enroll_args {
 
 XWAY_HELPER __u64 (*const bpf_get_current_pid_tgid)(void) =
 	(void *)BPF_FUNC_get_current_pid_tgid;
-XWAY_HELPER long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) =
-	(void *)BPF_FUNC_probe_read_kernel;
 
 const volatile struct transmit_source transmit_source;
 
@@ -80,21 +61,11 @@ xway_inline struct all_threads *transmit_all(void)
 	return bpf_map_lookup_elem(&transmit_threads, &only);
 }
 
-#define transmit_read(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
-
 /* Whether a device is the source. */
 xway_inline int transmit_is_source(const struct net_device *device)
 {
-	struct net *net = NULL;
-	__u32 netns = 0;
-	int ifindex = 0;
-
-	transmit_read(ifindex, device->ifindex);
-	if ((__u32)ifindex != transmit_source.ifindex)
-		return 0;
-	transmit_read(net, device->nd_net.net);
-	transmit_read(netns, net->ns.inum);
-	return netns == transmit_source.netns;
+	return xway_device_index(device) == transmit_source.ifindex &&
+	       xway_device_netns(device) == transmit_source.netns;
 }
 
 /* The running thread, if it belongs to the generator and the frames do, too. */

@@ -118,6 +118,7 @@ const HALVES: &[(&str, &str)] = &[
     ("drop", "crates/functions/src/drop"),
     ("filter", "crates/filter/src"),
     ("forward", "crates/functions/src/forward"),
+    ("losses", "crates/functions/src/losses"),
     ("redirect", "crates/xsk/src/steer/redirect"),
     ("sink", "crates/traffic/src/sink"),
     ("tcp", "crates/traffic/src/tcp"),

@@ -7,12 +7,14 @@
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
 //!     ├──────▶ capture  packets before and after the programs, to files
+//!     ├──────▶ losses   lost frames by cause, with remedies
 //!     ├──────▶ lockout  changes that would end the operator's own session
 //!     ├──────▶ status    interfaces, programs, rates by verdict
 //!     ├──────▶ doctor    what this kernel and this user allow
 //!     └──────▶ host      the live host as a world for the engine
 //!
 //!  inventory   programs and maps of any owner      check   the verifier's results for an object
+//!  assignment  entries of maps set field by field
 //!  maps        changes of maps of any owner        object  opening an object by name
 //!  folder      files that the user asked for
 //! ```
@@ -58,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod assignment;
 pub mod attach;
 pub mod capture;
 pub mod chain;
@@ -79,6 +82,7 @@ pub mod forward;
 pub mod host;
 pub mod inventory;
 pub mod lockout;
+pub mod losses;
 mod map_names;
 pub mod maps;
 pub mod member;

@@ -76,14 +76,18 @@ pub fn set(map: &Map, key: &[u8], value: &[u8], expect: Expect) -> Result<Change
         true => PerCpu::repeat(value, sys::cpu::possible()?).into_bytes(),
         false => value.to_vec(),
     };
-    let written = map.update(key, &value, expect);
-    match written {
-        Ok(()) => Ok(changed(map, key, Outcome::Set)),
+    Ok(changed(map, key, write(map, key, &value, expect)?))
+}
+
+/// Writes a value, in a per-CPU map that of all processors.
+pub(crate) fn write(map: &Map, key: &[u8], value: &[u8], expect: Expect) -> Result<Outcome> {
+    match map.update(key, value, expect) {
+        Ok(()) => Ok(Outcome::Set),
         Err(error) if expect == Expect::Absent && error.errno() == Some(EEXIST) => {
-            Ok(changed(map, key, Outcome::Present))
+            Ok(Outcome::Present)
         }
         Err(error) if expect == Expect::Present && error.errno() == Some(ENOENT) => {
-            Ok(changed(map, key, Outcome::Absent))
+            Ok(Outcome::Absent)
         }
         Err(error) => Err(refused(map, key, error).into()),
     }
@@ -156,6 +160,7 @@ fn refused(map: &Map, key: &[u8], error: kernel::Error) -> MapError {
     let (name, entries) = (map.name().to_owned(), map.max_entries());
     match errno {
         Some(EPERM) if descriptor(map).frozen => MapError::Frozen { map: name, cause },
+        Some(EPERM) => MapError::ReadOnly { map: name, cause },
         Some(E2BIG) if is_array(map) => MapError::Index { map: name, entries, cause },
         Some(E2BIG | ENOSPC) => MapError::Full { map: name, entries, cause },
         Some(EEXIST) if is_array(map) => MapError::ArrayEntry { map: name, cause },

@@ -11,6 +11,7 @@
 pub mod capture;
 pub mod drop;
 pub mod forward;
+pub mod losses;
 mod pass_or_drop;
 pub mod stats;
 pub mod table;

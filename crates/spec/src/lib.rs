@@ -43,6 +43,7 @@ pub mod disasm;
 pub mod dwarf;
 mod elf;
 mod error;
+pub mod field;
 mod global;
 pub mod insn;
 mod kconfig;
@@ -53,7 +54,7 @@ mod model;
 mod plan;
 mod runtime;
 
-pub use error::{Error, Place, ValueError};
+pub use error::{Error, FieldError, Place, ValueError};
 pub use insn::Insn;
 pub use memory_map::MemoryMap;
 pub use model::{

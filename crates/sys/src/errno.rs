@@ -6,7 +6,7 @@
 pub use libc::{
     E2BIG, EACCES, EAFNOSUPPORT, EAGAIN, EBADF, EBUSY, EEXIST, EFAULT, EINTR, EINVAL, EMFILE,
     EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENOENT, ENOMEM, ENOPROTOOPT, ENOSPC, ENXIO, EOPNOTSUPP,
-    EPERM, ESRCH,
+    EOVERFLOW, EPERM, ESRCH,
 };
 
 /// Operation not supported, by the kernel's internal number, which BPF calls return as well.

@@ -58,6 +58,23 @@ pub fn find_bpffs(path: &Path) -> Option<PathBuf> {
     std::iter::once(path.to_owned()).chain(outside).find(|path| is_bpffs(path))
 }
 
+/// Where this process sees bpf file systems.
+pub fn bpffs_mounts() -> Vec<PathBuf> {
+    bpffs_in(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
+}
+
+/// The mount points of lines `SOURCE POINT TYPE …`, in which blanks are written as octal numbers.
+fn bpffs_in(mounts: &str) -> Vec<PathBuf> {
+    let lines = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (point, kind) = (words.next()?, words.next()?);
+        let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+        let plain = |text: String, (code, letter): (&str, &str)| text.replace(code, letter);
+        (kind == "bpf").then(|| escapes.into_iter().fold(point.to_owned(), plain).into())
+    });
+    lines.collect()
+}
+
 /// Whether a bpf file system is mounted at or above `path`.
 pub fn is_bpffs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|stat| stat.f_type == BPF_FS_MAGIC)

@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+use spec::FieldError;
+
+use super::BytesError;
+
 /// Why a map, or one of its entries, cannot be changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +17,37 @@ pub enum MapError {
         #[source]
         cause: Box<kernel::Error>,
     },
+    /// The pin by which the map was opened permits reading only.
+    #[error("map `{map}` was opened for reading only: its pin does not permit changes")]
+    ReadOnly {
+        map: String,
+        #[source]
+        cause: Box<kernel::Error>,
+    },
+    /// The text is not an assignment.
+    #[error("`{text}`: expected KEY[.FIELD]=VALUE, such as 7.port=53")]
+    Assignment { text: String },
+    /// The map has no types, so that its fields are unknown.
+    #[error(
+        "the fields of map `{map}` are unknown, because it has no BTF that this process may read: \
+         set the whole value, such as 7=hex:0a0b"
+    )]
+    NoTypes { map: String },
+    /// A key or a value is not of its type.
+    #[error("{what} `{text}`: {cause}")]
+    Typed { what: &'static str, text: String, cause: Box<FieldError> },
+    /// A key or a value without a type cannot be read.
+    #[error("{what} {cause}")]
+    Untyped { what: &'static str, cause: BytesError },
+    /// A processor is named for a map with one value for all.
+    #[error("map `{map}` has one value for all processors: leave out --cpu")]
+    NotPerCpu { map: String },
+    /// There is no processor of that number.
+    #[error("there is no processor {cpu}: this machine can have {cpus}, from 0")]
+    NoCpu { cpu: usize, cpus: usize },
+    /// Entries are kernel objects.
+    #[error("map `{map}` holds kernel objects: use `xway map update`")]
+    HoldsObjects { map: String },
     /// The index is outside the array.
     #[error("map `{map}` has {entries} entries: the last index is {}", entries.saturating_sub(1))]
     Index {

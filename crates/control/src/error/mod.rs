@@ -1,6 +1,7 @@
 //! `Error`: why a call failed, by cause. Causes that belong to one part of the crate have an enum
 //! of their own, which `Error` wraps.
 
+mod bytes;
 mod chain;
 mod confirmation;
 mod daemon;
@@ -18,6 +19,7 @@ use std::{fmt, io};
 
 use sys::cap::Cap;
 
+pub use bytes::BytesError;
 pub use chain::ChainError;
 pub use confirmation::ConfirmationError;
 pub use daemon::DaemonError;

@@ -10,6 +10,10 @@ pub struct DescriptorInfo {
     pub memlock_bytes: Option<u64>,
     /// User space may no longer write to the map.
     pub frozen: bool,
+    /// `BPF_PROG_TYPE_*` of the programs in a program array, once it is determined.
+    pub owner_type: Option<u32>,
+    /// Whether these programs are compiled to machine code.
+    pub owner_jited: Option<bool>,
 }
 
 /// Reads the attributes of an open object.
@@ -26,6 +30,8 @@ fn parse(text: &str) -> DescriptorInfo {
     DescriptorInfo {
         memlock_bytes: field("memlock"),
         frozen: field("frozen").is_some_and(|word| word != 0),
+        owner_type: field("owner_prog_type").and_then(|kind| u32::try_from(kind).ok()),
+        owner_jited: field("owner_jited").map(|word| word != 0),
     }
 }
 
@@ -36,7 +42,10 @@ mod tests {
     #[test]
     fn fields_are_found_by_their_whole_name() {
         let text = "pos:\t0\nmap_type:\t2\nmemlock:\t4096\nmap_id:\t7\nfrozen:\t1\n";
-        assert_eq!(parse(text), DescriptorInfo { memlock_bytes: Some(4096), frozen: true });
+        let expected = DescriptorInfo { memlock_bytes: Some(4096), frozen: true, ..parse("") };
+        assert_eq!(parse(text), expected);
+        let array = parse("owner_prog_type:\t6\nowner_jited:\t1\n");
+        assert_eq!((array.owner_type, array.owner_jited), (Some(6), Some(true)));
         assert_eq!(parse("memlocked:\t1\nfrozen:\t0\n"), DescriptorInfo::default());
     }
 }

@@ -1,12 +1,12 @@
 //! Maps with the programs that use them and their holders, and their entries as trees.
 
-use kernel::list::{self, Owners};
+use kernel::list::{self, Owners, Pins};
 use kernel::{MapInfo, PerCpu, ProgInfo, Result};
 use serde::Serialize;
 use spec::{Map as _, MapKind};
 use sys::bpf::uapi::map_type;
 
-use super::{Process, Tree, Types, descriptor, some};
+use super::{Process, Tree, Types, descriptor, paths, program_kind, some};
 
 /// All maps.
 #[derive(Debug, Serialize)]
@@ -61,6 +61,12 @@ pub struct Map {
     pub programs: Vec<ProgramName>,
     /// Processes with a descriptor of the map.
     pub holders: Vec<Process>,
+    /// Paths at which it is pinned, as far as this process sees bpf file systems.
+    pub pins: Vec<String>,
+    /// Type of the programs that a program array takes, once it is determined.
+    pub owner_type: Option<String>,
+    /// Whether these programs are compiled to machine code.
+    pub owner_jited: Option<bool>,
 }
 
 /// A program that uses a map.
@@ -209,11 +215,12 @@ pub fn order(a: &Tree, b: &Tree) -> std::cmp::Ordering {
 struct Users {
     programs: Vec<ProgInfo>,
     owners: Owners,
+    pins: Pins,
 }
 
 impl Users {
     fn now() -> Result<Self> {
-        Ok(Self { owners: Owners::now(), programs: list::programs()? })
+        Ok(Self { owners: Owners::now(), pins: Pins::now(), programs: list::programs()? })
     }
 
     fn describe(&self, info: &MapInfo) -> Map {
@@ -236,6 +243,9 @@ impl Users {
                 .filter(|one| one.pid != std::process::id())
                 .map(Process::from)
                 .collect(),
+            pins: paths(self.pins.of_map(info.id)),
+            owner_type: open.owner_type.map(program_kind),
+            owner_jited: open.owner_jited,
         }
     }
 }

@@ -10,6 +10,8 @@ mod programs;
 mod tree;
 mod types;
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 pub use bytes::{BytesError, hex, parse_bytes};
@@ -38,6 +40,10 @@ impl From<&kernel::list::Owner> for Process {
     fn from(owner: &kernel::list::Owner) -> Self {
         Self { pid: owner.pid, command: owner.command.clone() }
     }
+}
+
+fn paths(pins: &[PathBuf]) -> Vec<String> {
+    pins.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// The kernel writes 0 for "none".

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kernel::list::{self, Interface, Owners};
+use kernel::list::{self, Interface, Owners, Pins};
 use kernel::{LinkInfo, LinkTarget, ProgInfo, Result};
 use serde::Serialize;
 use sys::bpf::uapi::{link_type, prog_type};
 
-use super::{Process, descriptor, some};
+use super::{Process, descriptor, paths, some};
 
 /// All programs.
 #[derive(Debug, Serialize)]
@@ -70,6 +70,8 @@ pub struct Program {
     pub attached: Vec<Attachment>,
     /// Processes with a descriptor of the program or of a link that runs it.
     pub holders: Vec<Process>,
+    /// Paths at which it is pinned, as far as this process sees bpf file systems.
+    pub pins: Vec<String>,
 }
 
 /// A map that a program uses.
@@ -105,6 +107,8 @@ pub struct Attachment {
     pub mode: Option<String>,
     /// Id of the link; `null` for an attachment made by netlink.
     pub link_id: Option<u32>,
+    /// Paths at which the link is pinned.
+    pub link_pins: Vec<String>,
 }
 
 /// All programs in the kernel.
@@ -130,6 +134,7 @@ pub fn program(program: &kernel::Program) -> Result<ProgramReport> {
 #[derive(Debug)]
 struct Surroundings {
     owners: Owners,
+    pins: Pins,
     interfaces: Vec<Interface>,
     links: Vec<LinkInfo>,
     maps: HashMap<u32, String>,
@@ -143,6 +148,7 @@ impl Surroundings {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
             owners: Owners::now(),
+            pins: Pins::now(),
             interfaces: list::interfaces()?,
             links: list::links()?,
             maps: list::maps()?.into_iter().map(|map| (map.id, map.name)).collect(),
@@ -172,6 +178,7 @@ impl Surroundings {
             }),
             attached: self.attachments(info.id),
             holders: self.holders(info.id),
+            pins: paths(self.pins.of_program(info.id)),
         }
     }
 
@@ -189,15 +196,30 @@ impl Surroundings {
                 ifindex: Some(interface.link.ifindex.0),
                 mode: Some(attached.mode.name().to_owned()),
                 link_id: attached.link_id,
+                link_pins: self.link_pins(attached.link_id),
             })
         });
         let mut attachments: Vec<_> = here.collect();
         for link in self.links.iter().filter(|link| link.prog_id == id) {
             if !attachments.iter().any(|attachment| attachment.link_id == Some(link.id)) {
-                attachments.push(elsewhere(link));
+                attachments.push(self.elsewhere(link));
             }
         }
         attachments
+    }
+
+    fn elsewhere(&self, link: &LinkInfo) -> Attachment {
+        let ifindex = match link.target {
+            LinkTarget::Xdp { ifindex } | LinkTarget::Tcx { ifindex, .. } => some(ifindex),
+            LinkTarget::Other => None,
+        };
+        let kind = link_type::name(link.kind).unwrap_or("other").to_owned();
+        let link_pins = self.link_pins(Some(link.id));
+        Attachment { kind, interface: None, ifindex, mode: None, link_id: Some(link.id), link_pins }
+    }
+
+    fn link_pins(&self, link: Option<u32>) -> Vec<String> {
+        link.map(|id| paths(self.pins.of_link(id))).unwrap_or_default()
     }
 
     fn holders(&self, id: u32) -> Vec<Process> {
@@ -225,13 +247,4 @@ pub fn program_ref(info: &ProgInfo) -> ProgramRef {
 /// The kernel's word for a program type.
 pub fn program_kind(code: u32) -> String {
     prog_type::name(code).map_or_else(|| format!("type {code}"), str::to_owned)
-}
-
-fn elsewhere(link: &LinkInfo) -> Attachment {
-    let ifindex = match link.target {
-        LinkTarget::Xdp { ifindex } | LinkTarget::Tcx { ifindex, .. } => some(ifindex),
-        LinkTarget::Other => None,
-    };
-    let kind = link_type::name(link.kind).unwrap_or("other").to_owned();
-    Attachment { kind, interface: None, ifindex, mode: None, link_id: Some(link.id) }
 }

@@ -5,14 +5,18 @@ use std::os::fd::AsFd;
 
 use kernel::Map;
 use spec::btf::Btf;
-use spec::{MapDef, MapKind};
+use spec::{FieldError, MapDef, MapKind, field};
 use sys::bpf::{self, Kind};
 
+use super::bytes::parse_bytes;
 use super::tree::{Tree, tagged};
+use crate::error::MapError;
 
 /// The types of a map's keys and values.
 #[derive(Debug)]
 pub struct Types {
+    /// Name of the map.
+    map: String,
     kind: MapKind,
     btf: Option<Btf>,
     /// BTF type of the keys, 0 for none.
@@ -26,13 +30,14 @@ impl Types {
     pub fn of(map: &Map) -> Self {
         let info = map.info();
         let btf = (info.btf_id != 0).then(|| load(info.btf_id)).flatten();
-        Self { kind: map.kind(), btf, key: info.key_type, value: info.value_type }
+        let (name, kind) = (map.name().to_owned(), map.kind());
+        Self { map: name, kind, btf, key: info.key_type, value: info.value_type }
     }
 
     /// Types of an object's map, for either runtime.
     pub fn of_def(def: &MapDef, btf: Option<&Btf>) -> Self {
         let (key, value) = (def.key_type, def.value_type);
-        Self { kind: def.kind, btf: btf.cloned(), key, value }
+        Self { map: def.name.clone(), kind: def.kind, btf: btf.cloned(), key, value }
     }
 
     /// A key by its type.
@@ -44,6 +49,58 @@ impl Types {
     pub fn value(&self, raw: &[u8]) -> Tree {
         let typed = self.typed(self.value, raw);
         typed.or_else(|| objects(self.kind, raw)).unwrap_or_else(|| untyped(raw))
+    }
+
+    /// The bytes of a key that was typed by a user.
+    ///
+    /// # Errors
+    /// The text does not fit the type, or the size.
+    pub fn key_bytes(&self, text: &str, size: u32) -> Result<Vec<u8>, MapError> {
+        let typed = self.typed_bytes("key", self.key, text, size as usize).transpose()?;
+        match typed {
+            Some(bytes) => Ok(bytes),
+            None => parse_bytes(text, size as usize)
+                .map_err(|cause| MapError::Untyped { what: "key", cause }),
+        }
+    }
+
+    /// Sets a field of a value, or with an empty path all of it, to what a user typed.
+    ///
+    /// # Errors
+    /// There is no such field, or the text does not fit its type.
+    pub fn set_value(&self, bytes: &mut [u8], path: &str, text: &str) -> Result<(), MapError> {
+        if path.is_empty() {
+            let typed = self.typed_bytes("value", self.value, text, bytes.len()).transpose()?;
+            let parsed = match typed {
+                Some(typed) => typed,
+                None => parse_bytes(text, bytes.len())
+                    .map_err(|cause| MapError::Untyped { what: "value", cause })?,
+            };
+            bytes.copy_from_slice(&parsed);
+            return Ok(());
+        }
+        let Some(btf) = self.btf.as_ref().filter(|_| self.value != 0) else {
+            return Err(MapError::NoTypes { map: self.map.clone() });
+        };
+        field::set(btf, self.value, bytes, path, text)
+            .map_err(|cause| typed_error("value", text, cause))
+    }
+
+    /// A whole key or value by its type; `None` if it has none, or the text is one of bytes.
+    fn typed_bytes(
+        &self,
+        what: &'static str,
+        id: u32,
+        text: &str,
+        size: usize,
+    ) -> Option<Result<Vec<u8>, MapError>> {
+        let btf = self.btf.as_ref().filter(|_| id != 0)?;
+        let is_scalar = |ty: spec::btf::Type<'_>| !ty.kind().is_composite();
+        let is_typed = text.trim_start().starts_with('{') || btf.resolve(id).is_some_and(is_scalar);
+        if text.starts_with("hex:") || !is_typed || btf.size_of(id) != Some(size as u64) {
+            return None;
+        }
+        Some(field::parse(btf, id, text).map_err(|cause| typed_error(what, text, cause)))
     }
 
     /// The key's type in C.
@@ -69,6 +126,10 @@ impl Types {
     fn index(&self, raw: &[u8]) -> Option<Tree> {
         INDEXED.contains(&self.kind).then(|| word(raw)).flatten()
     }
+}
+
+fn typed_error(what: &'static str, text: &str, cause: FieldError) -> MapError {
+    MapError::Typed { what, text: text.to_owned(), cause: Box::new(cause) }
 }
 
 fn load(id: u32) -> Option<Btf> {
@@ -123,7 +184,7 @@ mod tests {
     use super::*;
 
     fn bare(kind: MapKind) -> Types {
-        Types { kind, btf: None, key: 0, value: 0 }
+        Types { map: String::new(), kind, btf: None, key: 0, value: 0 }
     }
 
     #[test]
@@ -143,7 +204,7 @@ mod tests {
         let mut builder = Builder::new();
         let int = builder.int("int", 32, true);
         let btf = Btf::parse(builder.build().unwrap().raw()).unwrap();
-        let types = Types { kind: MapKind::ARRAY, btf: Some(btf), key: int, value: int };
+        let types = Types { btf: Some(btf), key: int, value: int, ..bare(MapKind::ARRAY) };
         assert_eq!(types.value(&(-3i32).to_le_bytes()), Tree::Int(-3));
         assert_eq!(types.key_text().as_deref(), Some("int"));
         assert_eq!(types.value(&[1]).to_string(), "hex:01", "too short for its type");

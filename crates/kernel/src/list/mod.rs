@@ -4,6 +4,7 @@
 
 mod interfaces;
 mod owners;
+mod pins;
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -16,6 +17,7 @@ use crate::limits::LISTING_LIMIT;
 pub use interfaces::{Attached, Interface, interface, interfaces};
 pub(crate) use owners::holders_of;
 pub use owners::{Owner, Owners};
+pub use pins::Pins;
 
 /// All programs, by number.
 pub fn programs() -> Result<Vec<ProgInfo>> {

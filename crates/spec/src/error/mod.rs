@@ -4,6 +4,7 @@
 //! a running system, which belong to the runtimes.
 
 mod btf;
+mod field;
 mod relocation;
 mod value;
 
@@ -12,6 +13,7 @@ use std::fmt;
 use thiserror::Error;
 
 pub use btf::{BtfSection, InvalidBtf};
+pub use field::FieldError;
 pub(crate) use relocation::Missing;
 pub use relocation::RelocationError;
 pub use value::ValueError;

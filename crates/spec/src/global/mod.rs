@@ -7,6 +7,8 @@
 
 mod text;
 
+pub(crate) use text::typed;
+
 use std::collections::HashSet;
 
 use crate::btf::Kind;
@@ -15,6 +17,8 @@ use crate::model::{Global, Spec};
 
 /// Number of similar names that an error lists.
 const MAX_NEAR: usize = 8;
+/// Shortest name that makes another one similar by being a part of it.
+const MIN_PART: usize = 3;
 
 impl Spec {
     /// Lists all variables, ordered by section and offset.
@@ -104,16 +108,17 @@ impl Spec {
 }
 
 /// The names most similar to the wanted one, best first.
-fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut ranked: Vec<_> = names.map(|name| (distance(wanted, name), name)).collect();
     ranked.sort_unstable();
     ranked.dedup();
     ranked.into_iter().take(MAX_NEAR).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Number of edits (insert, delete, replace) between two names; 0 if one contains the other.
+/// Number of edits (insert, delete, replace) between two names; 0 if one contains the other, unless
+/// that is too short to mean it.
 fn distance(a: &str, b: &str) -> usize {
-    if b.contains(a) || a.contains(b) {
+    if a.len().min(b.len()) >= MIN_PART && (b.contains(a) || a.contains(b)) {
         return 0;
     }
     let b: Vec<char> = b.chars().take(64).collect();

@@ -13,7 +13,7 @@ use crate::error::ValueError;
 const MAX_LISTED: usize = 16;
 
 /// Converts text to the bytes of a value of type `id`.
-pub(super) fn typed(btf: &Btf, id: u32, text: &str) -> Result<Vec<u8>, ValueError> {
+pub(crate) fn typed(btf: &Btf, id: u32, text: &str) -> Result<Vec<u8>, ValueError> {
     let text = text.trim();
     let ty = btf.resolve(id).ok_or(ValueError::NoType)?;
     match ty.kind() {

@@ -28,6 +28,6 @@ pub use info::{
 };
 pub use link::{LinkCreate, link_create, link_detach, link_update, raw_tracepoint_open};
 pub use map::{Map, MapCreate};
-pub use pin::{obj_kind, open_pin, pin, unpin};
+pub use pin::{obj_kind, open_pin, open_pin_read_only, pin, unpin};
 pub use prog::{ProgLoad, bind_map, enable_stats, prog_load};
 pub use test_run::{TestRun, TestRunResult, test_run};

@@ -64,6 +64,12 @@ pub struct Statistics {
     pub rx_errors: u64,
     /// Received packets that were dropped.
     pub rx_dropped: u64,
+    /// Packets that the device dropped because its receive queue was full.
+    pub rx_missed: u64,
+    /// Packets that the device dropped because its buffer overflowed.
+    pub rx_fifo_errors: u64,
+    /// Packets that no protocol of the stack received.
+    pub rx_unhandled: u64,
     /// Sent packets.
     pub tx_packets: u64,
     /// Sent bytes.
@@ -256,6 +262,9 @@ impl From<Stats64> for Statistics {
             rx_bytes: stats.rx_bytes,
             rx_errors: stats.rx_errors,
             rx_dropped: stats.rx_dropped,
+            rx_missed: stats.rx_missed_errors,
+            rx_fifo_errors: stats.rx_fifo_errors,
+            rx_unhandled: stats.rx_nohandler,
             tx_packets: stats.tx_packets,
             tx_bytes: stats.tx_bytes,
             tx_errors: stats.tx_errors,

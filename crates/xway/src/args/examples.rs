@@ -45,6 +45,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("extcap", &[("List the interfaces for Wireshark", "extcap --extcap-interfaces")]),
     (
+        "why-drop",
+        &[
+            ("Count lost frames until Ctrl-C, with causes and remedies", "why-drop eth1"),
+            ("Report each five seconds for a minute", "why-drop eth1 --interval 5s --time 60s"),
+        ],
+    ),
+    (
         "chain",
         &[
             ("Run a program before the one that is attached", "chain eth1 add log.o --priority 50"),
@@ -201,6 +208,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("map dump", &[("Show all elements", "map dump flows")]),
     ("map lookup", &[("Show one element", "map lookup flows 0")]),
     ("map update", &[("Change one element", "map update flows 0 7")]),
+    (
+        "map set",
+        &[
+            ("Change one field of an element", "map set flows 10.0.0.1.packets=0"),
+            ("Set several in one update", "map set ports 7.port=53 7.open=true"),
+        ],
+    ),
     ("map delete", &[("Delete one element", "map delete flows 0")]),
     ("map pin", &[("Pin a map", "map pin flows /sys/fs/bpf/flows")]),
     (

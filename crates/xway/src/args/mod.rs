@@ -22,6 +22,7 @@ mod run;
 mod scenario;
 mod sink;
 mod value;
+mod why_drop;
 mod xsk;
 
 use std::path::PathBuf;
@@ -51,6 +52,7 @@ pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use run::{RunArgs, RuntimeArg};
 pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
+pub use why_drop::WhyDropArgs;
 
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
@@ -128,6 +130,8 @@ pub enum Command {
     Confirm(ConfirmArgs),
     /// Show the programs of each interface: mode, owner, packet rates by verdict
     Status(StatusArgs),
+    /// Count frames that an interface loses, with the cause and the remedy of each
+    WhyDrop(WhyDropArgs),
     /// Drop packets by destination, protocol and port
     Drop(DropArgs),
     /// Forward packets by the routing table, with destination NAT

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use control::assignment::Assignment;
 
 use super::value::{ValueError, assignment};
 
@@ -103,6 +104,27 @@ pub enum MapAction {
         key: String,
         /// Value, in the same notation as a key
         value: String,
+        /// Fail if the key exists
+        #[arg(long, conflicts_with = "exist")]
+        noexist: bool,
+        /// Fail if the key does not exist
+        #[arg(long)]
+        exist: bool,
+    },
+    /// Set entries, or fields of them, by the types of the map
+    ///
+    /// Several fields of one entry are set in one update. What a program changes in the entry
+    /// between reading and writing it is lost.
+    Set {
+        /// Id, name, or path of a pin
+        map: Ref,
+        /// KEY[.FIELD]=VALUE: a key, a field such as .port or [2], and a value; such as 7.port=53
+        /// or 10.0.0.1='{port: 53, state: BUSY}'
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        assignments: Vec<Assignment>,
+        /// In a per-CPU map, set the value of this processor only
+        #[arg(long, value_name = "N")]
+        cpu: Option<u32>,
         /// Fail if the key exists
         #[arg(long, conflicts_with = "exist")]
         noexist: bool,

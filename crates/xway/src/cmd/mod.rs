@@ -34,6 +34,7 @@ pub mod sink;
 pub mod state;
 pub mod status;
 mod watch;
+pub mod why_drop;
 pub mod xsk;
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! Text of `map`: the list, one map in full, its entries, a change.
 
+use control::assignment::{AssignReport, AssignedEntry};
 use control::inventory::{Content, Entries, Found, Map, MapRef, MapReport, Maps};
 use control::maps::{Changed, Outcome, Pinned};
 use report::Table;
@@ -78,6 +79,12 @@ impl View for MapReport {
         for (name, value) in rows {
             text.push_str(&format!("  {name:<14}{value}\n"));
         }
+        if let Some(kind) = &map.owner_type {
+            text.push_str(&format!("  {:<14}{kind}\n", "programs"));
+        }
+        for pin in &map.pins {
+            text.push_str(&format!("  {:<14}{pin}\n", "pinned"));
+        }
         text
     }
 }
@@ -131,6 +138,18 @@ impl View for Changed {
             Outcome::Absent => format!("{map} has no entry {key}: nothing was changed"),
             Outcome::Present => format!("{map} has an entry {key} already: nothing was changed"),
         }
+    }
+}
+
+impl View for AssignReport {
+    fn text(&self, paint: Paint) -> String {
+        let line = |entry: &AssignedEntry| match entry.outcome {
+            Outcome::Absent => format!("{}: absent, so it was not set", entry.key),
+            Outcome::Present => format!("{}: present before, so it was not set", entry.key),
+            _ => format!("{}{}", entry.key, content_text(&entry.content)),
+        };
+        let lines = self.entries.iter().map(|entry| format!("{}\n", line(entry)));
+        heading(&self.map, paint) + &lines.collect::<String>()
     }
 }
 

@@ -30,6 +30,7 @@ pub mod sink;
 pub mod state;
 pub mod status;
 pub mod tcp;
+pub mod why_drop;
 pub mod xsk;
 
 use std::borrow::Cow;

@@ -89,9 +89,15 @@ impl View for ProgramReport {
         }
         for attachment in &program.attached {
             text.push_str(&format!("  {:<14}{}\n", "attached", attachment_text(attachment)));
+            for pin in &attachment.link_pins {
+                text.push_str(&format!("  {:<14}{pin}\n", "link pinned"));
+            }
         }
         for holder in &program.holders {
             text.push_str(&format!("  {:<14}{}\n", "held by", process_text(holder)));
+        }
+        for pin in &program.pins {
+            text.push_str(&format!("  {:<14}{pin}\n", "pinned"));
         }
         text
     }
@@ -104,7 +110,7 @@ fn runs_text(runs: &Runs) -> String {
 
 /// `eth0 native (link 3)`, `xdp on interface 5 of another namespace (link 4)`.
 fn attachment_text(attachment: &Attachment) -> String {
-    let Attachment { kind, interface, ifindex, mode, link_id } = attachment;
+    let Attachment { kind, interface, ifindex, mode, link_id, link_pins: _ } = attachment;
     let link = link_id.map(|id| format!(" (link {id})")).unwrap_or_default();
     match (interface, ifindex) {
         (Some(name), _) => format!("{name} {}{link}", mode.as_deref().unwrap_or(kind)),
@@ -214,8 +220,10 @@ mod tests {
                 ifindex: Some(2),
                 mode: Some("native".into()),
                 link_id: Some(5),
+                link_pins: Vec::new(),
             }],
             holders: vec![Process { pid: 7, command: "xway".into() }],
+            pins: vec!["/sys/fs/bpf/drop".into()],
         }
     }
 

@@ -1,4 +1,4 @@
-//! `map list|show|dump|lookup|update|delete|pin`: maps in the kernel, of any owner.
+//! `map list|show|dump|lookup|update|set|delete|pin`: maps in the kernel, of any owner.
 
 mod read;
 mod write;
@@ -6,6 +6,7 @@ mod write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use control::assignment::AssignOptions;
 use control::inventory::{self, parse_bytes};
 use kernel::{Map, list};
 use sys::errno::ENOENT;
@@ -27,6 +28,10 @@ fn act(action: &MapAction, context: &Context) -> Result<Exit> {
         MapAction::Update { map, key, value, noexist, exist } => {
             let expect = write::expectation(*noexist, *exist);
             write::update(&open(map)?, key, value, expect, context)
+        }
+        MapAction::Set { map, assignments, cpu, noexist, exist } => {
+            let expect = write::expectation(*noexist, *exist);
+            write::set(&open(map)?, assignments, AssignOptions { expect, cpu: *cpu }, context)
         }
         MapAction::Delete { map, key } => write::delete(&open(map)?, key, context),
         MapAction::Pin { map, path } => pin(&open(map)?, path, context),

@@ -1,6 +1,7 @@
 //! Changing entries: keys, values and objects as they were typed.
 
 use anyhow::{Result, bail};
+use control::assignment::{AssignOptions, Assignment, assign};
 use control::maps::{self, Changed, Object};
 use kernel::Map;
 use spec::Expect;
@@ -34,6 +35,17 @@ pub fn update(
         false => maps::set(map, &key, &bytes("value", value, map.info().value_size)?, expect)?,
     };
     answer(&changed, context)
+}
+
+pub fn set(
+    map: &Map,
+    assignments: &[Assignment],
+    options: AssignOptions,
+    context: &Context,
+) -> Result<Exit> {
+    let report = assign(map, assignments, options)?;
+    context.show(&report)?;
+    Ok(if report.is_done() { Exit::Done } else { Exit::No })
 }
 
 pub fn delete(map: &Map, key: &str, context: &Context) -> Result<Exit> {
