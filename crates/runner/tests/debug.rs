@@ -397,7 +397,7 @@ fn what_does_not_exist_is_named() {
     assert!(debugger.go(Motion::Continue, Forward).is_ok(), "short motions end before requests");
 }
 
-/// Without line information, motions are by instructions, and a note says so.
+/// Without line information, motions are by instructions, and a note reports it.
 #[test]
 fn a_program_without_lines_goes_by_instructions() {
     let capture = Capture::new("lineless", &[2]);
