@@ -217,7 +217,12 @@ impl Debugger<'_> {
     ) -> Result<T> {
         let look = Look { position, read: Some(read), answer: None };
         let answer = self.replay.run(position.packet, look)?.answer;
-        answer.ok_or(Error::NoPacket { packets: self.packets, wanted: position.packet })
+        let Position { packet, step } = position;
+        answer.ok_or(match packet > self.last {
+            true => Error::NoPacket { packets: self.last, wanted: packet },
+            false if step > 0 => Error::NoPosition { packet, step },
+            false => Error::NotReceived { packet },
+        })
     }
 }
 
