@@ -146,6 +146,23 @@ pub enum Error {
         /// Path of the capture.
         capture: String,
     },
+    /// The packet is in the capture, but no driver would pass it to the program.
+    #[error(
+        "the program does not receive packet {packet}: it is not a complete Ethernet frame, or too \
+         long for one buffer"
+    )]
+    NotReceived {
+        /// Number of the packet.
+        packet: u64,
+    },
+    /// The packet's program executes fewer instructions.
+    #[error("the program executes fewer than {step} instructions for packet {packet}")]
+    NoPosition {
+        /// Number of the packet.
+        packet: u64,
+        /// Number of instructions.
+        step: u64,
+    },
     /// A request came while the capture was run again; the position is unchanged.
     #[error("interrupted at packet {packet}; the position is unchanged")]
     MotionInterrupted {

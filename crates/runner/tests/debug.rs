@@ -386,6 +386,8 @@ fn what_does_not_exist_is_named() {
         assert!(place.parse::<runner::debug::Place>().is_err(), "{place}");
     }
     assert!(matches!(debugger.go_to_packet(2), Err(Error::NoPacket { packets: 1, wanted: 2 })));
+    let beyond = debugger.go_to(Position { packet: 1, step: 9999 });
+    assert!(matches!(beyond, Err(Error::NoPosition { packet: 1, step: 9999 })));
     assert!(matches!(debugger.delete(1), Err(Error::NoStopPoint { number: 1 })));
     assert!(debugger.set_condition(1, None).is_err());
     assert_eq!(debugger.position(), Position { packet: 1, step: 0 });
@@ -397,20 +399,31 @@ fn what_does_not_exist_is_named() {
     assert!(debugger.go(Motion::Continue, Forward).is_ok(), "short motions end before requests");
 }
 
-/// Without line information, motions are by instructions, and a note says so.
+/// Without line information, motions are by instructions, and a note reports it.
 #[test]
 fn a_program_without_lines_goes_by_instructions() {
     let capture = Capture::new("lineless", &[2]);
-    let options = capture.options("old_maps", "");
-    let options = Options { program: None, ..options };
-    let Ok(mut debugger) = Debugger::open(&options, Callbacks::default()) else {
-        panic!("old_maps")
-    };
-    let stop = debugger.go(Motion::Next, Forward).unwrap();
-    if stop.place.as_ref().is_some_and(|place| place.source.is_none()) {
-        assert_eq!(stop.position.step, 1);
+    let options = capture.options("locals", "locals_first");
+    let mut object = fs::read(&options.object).unwrap();
+    let name = b".BTF.ext";
+    let at = object.windows(name.len()).position(|bytes| bytes == name).unwrap();
+    object[at..at + name.len()].copy_from_slice(b".unknown");
+    let lineless = capture.0.with_extension("o");
+    fs::write(&lineless, object).unwrap();
+    let options = Options { object: lineless.to_str().unwrap().to_owned(), ..options };
+    let debugger = Debugger::open(&options, Callbacks::default());
+    fs::remove_file(&lineless).unwrap();
+    let mut debugger = debugger.unwrap();
+    for step in 1..4 {
+        let stop = debugger.go(Motion::Next, Forward).unwrap();
+        assert_eq!(stop.position.step, step);
+        assert!(stop.place.unwrap().source.is_none());
         assert!(stop.note.unwrap().contains("no line information"));
     }
+    assert_eq!(debugger.go(Motion::Step, Backward).unwrap().position.step, 2);
+    let error = debugger.break_at(&"31".parse().unwrap(), None).unwrap_err().to_string();
+    assert!(error.contains("the object has no line information"), "{error}");
+    assert!(debugger.source_lines().is_empty());
 }
 
 /// Requests that come one after the other.

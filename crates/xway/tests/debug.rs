@@ -56,8 +56,8 @@ fn each_result_is_an_object_of_its_own() {
     let folder = Folder::new("debug-json");
     let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
     let commands = "b map counts if $packet == 1\nwatch total\ninfo breakpoints\nc\nc\nbt\n\
-                    p total\ninfo registers\ninfo packet\nx 12 2\ninfo maps\ninfo map counts\nlist\n\
-                    disassemble\nhelp b\nnonsense\nc 99\n";
+                    p total\ninfo registers\ninfo packet\nx 12 2\ninfo maps\n\
+                    info map counts\nlist\ndisassemble\nhelp b\nnonsense\nc 99\n";
     let answer = session(&capture, &["--json"], commands);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{answer:?}");
     let results: Vec<Value> =

@@ -66,6 +66,8 @@ pub struct Debugger<'a> {
     programs: Vec<Arc<Program>>,
     /// Number of packets that the program receives.
     packets: u64,
+    /// Number of the last of them.
+    last: u64,
     position: Position,
     breakpoints: Vec<Breakpoint>,
     watchpoints: Vec<Watchpoint>,
@@ -89,10 +91,11 @@ impl<'a> Debugger<'a> {
         // A request ends a motion, not the session.
         let setup = Setup::prepare(options, Callbacks::default(), capture.time_ns())?;
         capture.for_program(&setup.program);
-        let (mut packets, mut first) = (0, None);
+        let (mut packets, mut first, mut last) = (0, None, 0);
         while let Some(packet) = capture.next()? {
             first.get_or_insert(packet.number);
             packets += 1;
+            last = packet.number;
         }
         let Some(first) = first else { return Err(Error::NoPacket { packets, wanted: 1 }) };
         let programs = programs(&Vm::observable(&setup)?, &setup.program.name);
@@ -101,6 +104,7 @@ impl<'a> Debugger<'a> {
             replay: Replay { setup, object, interrupt },
             programs,
             packets,
+            last,
             position: Position { packet: first, step: 0 },
             breakpoints: Vec::new(),
             watchpoints: Vec::new(),

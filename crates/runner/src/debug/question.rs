@@ -125,7 +125,7 @@ impl Debugger<'_> {
             let known = self.maps();
             return Err(Error::UnknownMap { name: name.to_owned(), known });
         };
-        let entries = self.look(self.position, move |scene| {
+        self.look(self.position, move |scene| {
             let (map, def) = (&scene.maps[number], &scene.object.spec.maps[number]);
             if let Some(cause) = map.why_absent() {
                 let (name, cause) = (def.name.clone(), cause.to_owned());
@@ -143,8 +143,7 @@ impl Debugger<'_> {
                 map.scan(&mut || true, &mut keep).map_err(unlisted)?;
             }
             Ok(listed(&scene.object.spec, def, number as u32 + 1, raw))
-        })?;
-        entries
+        })?
     }
 
     /// Names of the object's maps.
@@ -218,7 +217,12 @@ impl Debugger<'_> {
     ) -> Result<T> {
         let look = Look { position, read: Some(read), answer: None };
         let answer = self.replay.run(position.packet, look)?.answer;
-        answer.ok_or(Error::NoPacket { packets: self.packets, wanted: position.packet })
+        let Position { packet, step } = position;
+        answer.ok_or(match packet > self.last {
+            true => Error::NoPacket { packets: self.last, wanted: packet },
+            false if step > 0 => Error::NoPosition { packet, step },
+            false => Error::NotReceived { packet },
+        })
     }
 }
 

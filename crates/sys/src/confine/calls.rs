@@ -93,6 +93,8 @@ fn allowed(kernel: KernelUse) -> BackendResult<Rules> {
     rules.insert(libc::SYS_sched_setaffinity, equal(0, &[0])?);
     rules.insert(libc::SYS_prlimit64, equal(0, &[0])?);
     rules.insert(libc::SYS_ioctl, equal(1, &IOCTLS)?);
+    // A line editor notices another size of the terminal by a pair of its own.
+    rules.insert(libc::SYS_socketpair, equal(0, &[libc::AF_UNIX as u64])?);
     rules.insert(libc::SYS_fcntl, equal(1, &FCNTLS)?);
     rules.insert(libc::SYS_prctl, equal(0, &PRCTLS)?);
     if kernel == KernelUse::LoadPrograms {

@@ -174,13 +174,14 @@ fn layer(dissection: &Dissection, name: &str) -> Option<Layer> {
     dissection.layers.iter().find(is_meant).cloned()
 }
 
+/// A member of a variable, else a field of the header of that name.
 fn member(node: &Node, member: &str, scene: &Scene<'_>) -> Result {
-    if let Node::Name(name) = node
-        && !scene.is_variable(name)
-    {
+    let own = || inside(&evaluate(node, scene)?, member);
+    let Node::Name(name) = node else { return own() };
+    if !scene.is_variable(name) {
         return field(name, member, scene);
     }
-    inside(&evaluate(node, scene)?, member)
+    own().or_else(|error| field(name, member, scene).map_err(|_| error))
 }
 
 /// A field of the packet.

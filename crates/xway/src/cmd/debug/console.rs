@@ -7,7 +7,7 @@ use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 
 use super::command::{Command, parse};
-use super::session::{Executed, Session};
+use super::session::Session;
 use crate::cmd::Context;
 use crate::view::debug::Output;
 use crate::view::fail;
@@ -127,8 +127,8 @@ fn attempt(
 /// Returns `false` when the session ends or standard output was closed.
 fn execute(command: Command, session: &mut Session<'_>, context: &Context) -> Result<bool> {
     match session.execute(command)? {
-        Executed::Quit => Ok(false),
-        Executed::Output(output) => context.show_next(&output),
+        None => Ok(false),
+        Some(output) => context.show_next(&output),
     }
 }
 

@@ -14,21 +14,15 @@ pub struct Session<'a> {
     pub sources: Sources,
 }
 
-/// What follows a command.
-#[derive(Debug)]
-pub enum Executed {
-    Output(Output),
-    Quit,
-}
-
 impl<'a> Session<'a> {
     pub fn new(debugger: Debugger<'a>, sources: Sources) -> Self {
         Self { debugger, sources }
     }
 
-    pub fn execute(&mut self, command: Command) -> Result<Executed> {
+    /// The result of a command; `None` if it ends the session.
+    pub fn execute(&mut self, command: Command) -> Result<Option<Output>> {
         let output = match command {
-            Command::Quit => return Ok(Executed::Quit),
+            Command::Quit => return Ok(None),
             Command::Break { place, condition } => {
                 Output::Breakpoint(self.debugger.break_at(&place, condition)?)
             }
@@ -60,7 +54,7 @@ impl<'a> Session<'a> {
             }
             Command::Help { command } => Output::Help(help(command.as_deref())?),
         };
-        Ok(Executed::Output(output))
+        Ok(Some(output))
     }
 
     fn delete(&mut self, number: Option<u32>) -> Result<Output> {

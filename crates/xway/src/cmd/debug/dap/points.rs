@@ -32,15 +32,16 @@ impl Points {
             let line = line.context("`line` must be a number")?;
             let whole = Place::Line { file: Some(file.clone()), line };
             let condition = condition(one)?;
-            debugger
-                .break_at(&whole, condition.clone())
-                .or_else(|error| {
-                    // The compiler may have recorded another path.
-                    let name = file.rsplit(['/', '\\']).next().map(str::to_owned);
-                    let place = Place::Line { file: name, line };
-                    debugger.break_at(&place, condition).map_err(|_| error)
-                })
-                .map_err(Into::into)
+            let error = match debugger.break_at(&whole, condition.clone()) {
+                Ok(point) => return Ok(point),
+                Err(error) => error,
+            };
+            // The compiler may have recorded another path.
+            let name = file.rsplit(['/', '\\']).next().map(str::to_owned);
+            match debugger.break_at(&Place::Line { file: name, line }, condition) {
+                Ok(point) => Ok(point),
+                Err(_) => Err(error.into()),
+            }
         })
     }
 

@@ -12,7 +12,7 @@ use super::points::Points;
 use super::protocol::{Received, Request, Sender, receive};
 use super::variables::Variables;
 use crate::cmd::debug::command::{Command, parse};
-use crate::cmd::debug::session::{Executed, Session};
+use crate::cmd::debug::session::Session;
 use crate::view::{Form, Paint, rendered};
 
 /// A session with an editor.
@@ -300,12 +300,9 @@ impl<'a> Server<'a> {
         if !only_shows {
             return Ok(None);
         }
-        Ok(match self.session.execute(command)? {
-            Executed::Output(output) => {
-                Some(rendered(&output, Form::Text, Paint { colour: false })?)
-            }
-            Executed::Quit => None,
-        })
+        let output = self.session.execute(command)?;
+        let plain = Paint { colour: false };
+        Ok(output.map(|output| rendered(&output, Form::Text, plain)).transpose()?)
     }
 
     fn disassemble(&mut self, arguments: &Value) -> Result<Value> {
@@ -314,7 +311,7 @@ impl<'a> Server<'a> {
         let address = address.moved(arguments["offset"].as_i64().unwrap_or(0))?;
         let programs = self.session.debugger.programs();
         let program = programs.get(address.program).context("no program has this address")?;
-        let code = self.session.debugger.code(Some(&(*program).to_owned()))?;
+        let code = self.session.debugger.code(Some(program))?;
         let count = arguments["instructionCount"].as_u64().unwrap_or(0).min(INSNS);
         let first = code.partition_point(|line| line.slot < address.slot) as i64;
         let offset = arguments["instructionOffset"].as_i64().unwrap_or(0);
