@@ -191,6 +191,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("prog list", &[("List programs", "prog list")]),
     ("prog show", &[("Show a program by its id", "prog show 42")]),
     ("prog dump", &[("Show instructions beside source lines", "prog dump 42")]),
+    (
+        "prog graph",
+        &[
+            ("Show what a program uses, calls and runs on", "prog graph 42"),
+            ("Draw all programs and maps", "prog graph --dot"),
+        ],
+    ),
     ("map list", &[("List maps", "map list")]),
     ("map show", &[("Show a map by its name", "map show flows")]),
     ("map dump", &[("Show all elements", "map dump flows")]),

@@ -15,6 +15,7 @@ pub mod demo;
 pub mod doctor;
 pub mod filter;
 pub mod generate;
+pub mod graph;
 pub mod lab;
 pub mod latency;
 pub mod live;
