@@ -192,6 +192,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("prog show", &[("Show a program by its id", "prog show 42")]),
     ("prog dump", &[("Show instructions beside source lines", "prog dump 42")]),
     (
+        "disasm",
+        &[
+            ("Show the instructions of all programs", "disasm prog.o"),
+            ("Show those of one program", "disasm prog.o --program count"),
+        ],
+    ),
+    (
         "prog graph",
         &[
             ("Show what a program uses, calls and runs on", "prog graph 42"),

@@ -13,6 +13,7 @@ mod confine;
 pub mod confirm;
 pub mod daemon;
 pub mod demo;
+pub mod disasm;
 pub mod doctor;
 pub mod drop;
 pub mod filter;
