@@ -82,8 +82,8 @@ fn assert_same_program(stage: &Stage, id: u32) {
     assert_same_holders(&ours, &theirs);
 }
 
-/// bpftool reports processes if it was built so. It sees those that hold the object itself, of which
-/// the one that asks is none.
+/// bpftool reports processes if it was built so: those that hold the object itself, without the one
+/// that asks.
 #[track_caller]
 fn assert_same_holders(ours: &Value, theirs: &Value) {
     let our_pids = sorted(&ours["holders"], Some("pid"));

@@ -150,3 +150,28 @@ fn names_are_taken_only_when_they_are_clear() {
         }
     }
 }
+
+#[test]
+fn objects_are_disassembled_whole_and_with_their_lines() {
+    let xway = Xway::new();
+    for name in ["drop.o", "filter.o", "test/calls.o", "test/talk_drop.o"] {
+        let path = prebuilt(name);
+        let spec = Spec::parse(name, &std::fs::read(&path).unwrap()).unwrap();
+        let answer = xway.run_powerless(&["--json", "disasm", path.to_str().unwrap()]).json(0);
+        let programs = answer["programs"].as_array().unwrap();
+        assert_eq!(programs.len(), spec.programs.len());
+        for (listed, program) in programs.iter().zip(&spec.programs) {
+            assert_eq!(listed["name"], program.name.as_str());
+            let functions = listed["functions"].as_array().unwrap();
+            let all = functions.iter().flat_map(|one| one["instructions"].as_array().unwrap());
+            let bytes: String = all.map(|one| one["bytes"].as_str().unwrap()).collect();
+            assert_eq!(bytes, packet::hex(&spec::Insn::bytes(&program.insns)), "{name}");
+        }
+    }
+    let drop = prebuilt("drop.o");
+    let text = xway.run(&["disasm", drop.to_str().unwrap(), "--program", "xway_drop"]).ended(0);
+    assert!(text.contains("program xway_drop (xdp)"), "{text}");
+    assert!(text.contains("@ drop.bpf.c:") && text.contains("map[xway_stats]"), "{text}");
+    let text = xway.run(&["disasm", drop.to_str().unwrap(), "--program", "none"]).error();
+    assert!(text.contains("none"), "{text}");
+}

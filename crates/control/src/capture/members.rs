@@ -138,10 +138,15 @@ fn verb(verdict: Option<Verdict>) -> &'static str {
 #[derive(Debug, Default)]
 pub struct Comments {
     members: Arc<Members>,
-    known: HashMap<(usize, Decision), Option<Arc<str>>>,
+    known: HashMap<Decided, Words>,
     /// The last one: packets of a flow follow one another.
-    last: Option<((usize, Decision), Option<Arc<str>>)>,
+    last: Option<(Decided, Words)>,
 }
+
+/// Number of the member that decided, and its decision.
+type Decided = (usize, Decision);
+/// `None` if no program decided.
+type Words = Option<Arc<str>>;
 
 impl Comments {
     /// The decision about a packet that these members saw.

@@ -4,6 +4,7 @@
 
 mod bytes;
 mod descriptor;
+mod graph;
 pub mod listing;
 mod maps;
 mod programs;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 pub use bytes::{BytesError, hex, parse_bytes};
 pub use descriptor::{DescriptorInfo, descriptor};
+pub use graph::{Graph, GraphEdge, GraphNode, NodeId, NodeKind, Relation, graph};
 pub use maps::{
     Content, Entries, Entry, Found, Map, MapRef, MapReport, Maps, ProgramName, content, entries,
     found, map, map_kind, map_ref, maps, order,

@@ -203,6 +203,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("prog list", &[("List programs", "prog list")]),
     ("prog show", &[("Show a program by its id", "prog show 42")]),
     ("prog dump", &[("Show instructions beside source lines", "prog dump 42")]),
+    (
+        "disasm",
+        &[
+            ("Show the instructions of all programs", "disasm prog.o"),
+            ("Show those of one program", "disasm prog.o --program count"),
+        ],
+    ),
+    (
+        "prog graph",
+        &[
+            ("Show what a program uses, calls and runs on", "prog graph 42"),
+            ("Draw all programs and maps", "prog graph --dot"),
+        ],
+    ),
     ("map list", &[("List maps", "map list")]),
     ("map show", &[("Show a map by its name", "map show flows")]),
     ("map dump", &[("Show all elements", "map dump flows")]),

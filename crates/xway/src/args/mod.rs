@@ -141,6 +141,8 @@ pub enum Command {
     Filter(FilterAction),
     /// Load an object's programs without attaching them, and explain why the verifier rejects them
     Check(CheckArgs),
+    /// Print the instructions of an object's programs with source lines
+    Disasm(DisasmArgs),
     /// Run a program on the packets of a capture, in user space or in the kernel
     Run(Box<RunArgs>),
     /// Step through a program on the packets of a capture, forward and backward
@@ -211,6 +213,17 @@ pub struct DoctorArgs {
     /// Network interfaces to examine; all except loopback without them
     #[arg(value_name = "IFACE")]
     pub ifaces: Vec<String>,
+}
+
+/// `xway disasm`.
+#[derive(Debug, clap::Args)]
+pub struct DisasmArgs {
+    /// Object file, or name of a built-in program (drop, forward)
+    pub object: String,
+
+    /// Program of the object; all of them without this option
+    #[arg(long, value_name = "NAME")]
+    pub program: Option<String>,
 }
 
 /// `xway check`.

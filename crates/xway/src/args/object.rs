@@ -63,6 +63,14 @@ pub enum ProgAction {
     },
     /// Print the program's instructions with source lines
     Dump(Dump),
+    /// Show which programs use which maps, call each other, and run where
+    Graph {
+        /// Only what is connected with this program: id, name, or path of a pin
+        program: Option<Ref>,
+        /// Print the graph in the language of Graphviz, for `dot -Tsvg`
+        #[arg(long, conflicts_with = "json")]
+        dot: bool,
+    },
 }
 
 #[derive(Debug, Args)]

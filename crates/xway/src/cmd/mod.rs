@@ -14,6 +14,7 @@ pub mod confirm;
 pub mod daemon;
 pub mod debug;
 pub mod demo;
+pub mod disasm;
 pub mod doctor;
 pub mod drop;
 pub mod extcap;

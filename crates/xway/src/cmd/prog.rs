@@ -1,4 +1,4 @@
-//! `prog list|show|dump`: programs in the kernel, of any owner.
+//! `prog list|show|dump|graph`: programs in the kernel, of any owner.
 
 use anyhow::{Result, bail};
 use control::inventory;
@@ -9,12 +9,14 @@ use sys::errno::ENOENT;
 use super::pick::{self, Candidate};
 use super::{Context, Exit, rights};
 use crate::args::{Dump, ProgAction, Ref};
+use crate::view::graph::Dot;
 
 pub fn run(action: &ProgAction, context: &Context) -> Result<Exit> {
     let outcome = match action {
         ProgAction::List => show_all(context),
         ProgAction::Show { program } => show(program, context),
         ProgAction::Dump(args) => dump(args, context),
+        ProgAction::Graph { program, dot } => graph(program.as_ref(), *dot, context),
     };
     outcome.map_err(|error| rights::explained(error, rights::LISTING))?;
     Ok(Exit::Done)
@@ -31,6 +33,12 @@ fn show(word: &Ref, context: &Context) -> Result<()> {
 fn dump(args: &Dump, context: &Context) -> Result<()> {
     let form = if args.jited { Form::Jited } else { Form::Translated };
     context.show(&listing(&open(&args.program)?, form)?)
+}
+
+fn graph(program: Option<&Ref>, dot: bool, context: &Context) -> Result<()> {
+    let only = program.map(open).transpose()?.map(|program| program.id());
+    let graph = inventory::graph(only)?;
+    if dot { context.show(&Dot(graph)) } else { context.show(&graph) }
 }
 
 /// Opens what was named.

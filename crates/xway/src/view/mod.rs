@@ -17,6 +17,7 @@ pub mod doctor;
 pub mod extcap;
 pub mod filter;
 pub mod generate;
+pub mod graph;
 pub mod lab;
 pub mod latency;
 pub mod live;

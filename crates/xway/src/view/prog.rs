@@ -1,6 +1,6 @@
 //! Text of `prog`: the list, one program in full, its code.
 
-use control::inventory::listing::{Form, Function, Listing};
+use control::inventory::listing::{Form, Function, Listing, ObjectListing};
 use control::inventory::{Attachment, Process, Program, ProgramRef, ProgramReport, Programs, Runs};
 use kernel::Source;
 use report::number::human;
@@ -128,6 +128,24 @@ impl View for Listing {
         let mut text = heading(&self.program, paint);
         for function in &self.functions {
             draw(function, self.form, paint, &mut text);
+        }
+        text
+    }
+}
+
+impl View for ObjectListing {
+    fn text(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        for program in &self.programs {
+            let section = text::line(&program.section);
+            let name = paint.bold(&format!("program {}", text::line(&program.name)));
+            text.push_str(&format!("{name} ({section})\n"));
+            for function in &program.functions {
+                draw(function, Form::Translated, paint, &mut text);
+            }
+        }
+        if self.programs.is_empty() {
+            text.push_str("the object has no programs\n");
         }
         text
     }

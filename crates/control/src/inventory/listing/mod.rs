@@ -1,11 +1,14 @@
-//! The code of a program in the kernel, disassembled.
+//! The code of programs in the kernel and in objects, disassembled.
 
 mod machine;
+mod object;
 mod symbols;
 mod translated;
 
 use kernel::{Program, Source};
 use serde::Serialize;
+
+pub use object::{ObjectListing, ObjectProgram, object_listing};
 
 use super::{ProgramRef, program_ref};
 use crate::error::{Error, Result};
