@@ -134,6 +134,11 @@ fn verb(verdict: Option<Verdict>) -> &'static str {
     }
 }
 
+/// The number of a member, and what it decided.
+type Decided = (usize, Decision);
+/// `None` if no program runs.
+type Words = Option<Arc<str>>;
+
 /// Decisions in words, of which each is made once.
 #[derive(Debug, Default)]
 pub struct Comments {
@@ -142,11 +147,6 @@ pub struct Comments {
     /// The last one: packets of a flow follow one another.
     last: Option<(Decided, Words)>,
 }
-
-/// Number of the member that decided, and its decision.
-type Decided = (usize, Decision);
-/// `None` if no program decided.
-type Words = Option<Arc<str>>;
 
 impl Comments {
     /// The decision about a packet that these members saw.
