@@ -134,13 +134,18 @@ fn verb(verdict: Option<Verdict>) -> &'static str {
     }
 }
 
+/// The number of a member, and what it decided.
+type Decided = (usize, Decision);
+/// `None` if no program runs.
+type Words = Option<Arc<str>>;
+
 /// Decisions in words, of which each is made once.
 #[derive(Debug, Default)]
 pub struct Comments {
     members: Arc<Members>,
-    known: HashMap<(usize, Decision), Option<Arc<str>>>,
+    known: HashMap<Decided, Words>,
     /// The last one: packets of a flow follow one another.
-    last: Option<((usize, Decision), Option<Arc<str>>)>,
+    last: Option<(Decided, Words)>,
 }
 
 impl Comments {
