@@ -3,7 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+use control::Control;
+use control::filter::active::ActiveFilter;
 
 use lab::{LinkOptions, until};
 use serde_json::Value;
@@ -243,4 +248,31 @@ fn globals_that_were_given_hold_under_later_rules() {
     let wrong = ["filter", "add", "eth0", "drop tcp", "--set", "filter_sample_bites=1"];
     assert!(stage.run(&wrong).error().contains("filter_sample_bytes"), "with a hint");
     assert_eq!(sampled(&stage), 128);
+}
+
+/// A reader takes no lock: between reading which program runs and finding its pins, another one may
+/// take its place.
+#[test]
+fn a_filter_is_found_while_it_is_replaced() {
+    let stage = Stage::new();
+    load(&stage, &["a: drop udp dport 9"]);
+    let (control, ended) = (Control::new(stage.xway.state()), Arc::new(AtomicBool::new(false)));
+    let is_over = Arc::clone(&ended);
+    let read = move || {
+        let (mut found, mut programs) = (0, std::collections::BTreeSet::new());
+        while !is_over.load(Ordering::Relaxed) {
+            let active = ActiveFilter::open(&control, "eth0").map_err(|error| error.to_string())?;
+            programs.insert(active.program_id);
+            found += 1;
+        }
+        Ok::<_, String>((found, programs.len()))
+    };
+    let reader = stage.net.b.spawn(read).unwrap();
+    for _ in 0..10 {
+        stage.run(&["filter", "add", "eth0", "b: drop udp dport 10"]).ended(0);
+        stage.run(&["filter", "remove", "eth0", "b"]).ended(0);
+    }
+    ended.store(true, Ordering::Relaxed);
+    let (found, programs) = reader.join().unwrap().unwrap().unwrap();
+    assert!(found > 0 && programs > 1, "{found} readings of {programs} programs");
 }

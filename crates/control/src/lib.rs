@@ -79,6 +79,7 @@ pub mod error;
 pub mod filter;
 pub mod folder;
 pub mod forward;
+pub mod hits;
 pub mod host;
 pub mod inventory;
 pub mod lockout;

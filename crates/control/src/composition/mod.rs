@@ -20,8 +20,9 @@ use functions::{capture, stats};
 use kernel::{Attach, Map, Mode, Object, Replace};
 use spec::asm::{self, Assembler};
 use spec::compose::{
-    self, Composed, Counters, DECISIONS_MAP, Form, Link, LinkCounter, MAX_LINKS, MapNames,
-    VERDICTS_MAP, compose, counts_itself, decisions_map, store_decisions, value_size,
+    self, Block, Composed, CountedBlocks, Counters, DECISIONS_MAP, Form, Link, LinkCounter,
+    MAX_LINKS, MapNames, VERDICTS_MAP, compose, counts_itself, decisions_map, store_decisions,
+    value_size,
 };
 use spec::{ProgramKind, Spec, Verdict};
 
@@ -58,6 +59,17 @@ pub struct Chain<'t> {
 struct Probe {
     spec: Box<Spec>,
     decisions: Map,
+}
+
+/// A member whose blocks are counted.
+#[derive(Debug)]
+pub struct CountedMember {
+    pub name: String,
+    /// Name of its program.
+    pub program: String,
+    /// Its object without the counters.
+    pub spec: Spec,
+    pub blocks: Vec<Block>,
 }
 
 /// A composed program that is loaded and not attached yet.
@@ -155,6 +167,21 @@ impl<'t> Chain<'t> {
             btf.and_then(stats::labels).unwrap_or_default()
         };
         self.links.iter().map(reasons).collect()
+    }
+
+    /// Counts how often each block of the members runs. Returns the members as they were, in order.
+    ///
+    /// # Errors
+    /// The blocks of a member cannot be counted.
+    pub fn count_blocks(&mut self) -> Result<Vec<CountedMember>> {
+        let mut all = Vec::new();
+        for link in &mut self.links {
+            let Member { name, program, .. } = link.member.clone();
+            let CountedBlocks { spec, blocks } = compose::count_blocks(&link.spec, &program)?;
+            let spec = std::mem::replace(&mut link.spec, spec);
+            all.push(CountedMember { name, program, spec, blocks });
+        }
+        Ok(all)
     }
 
     /// Puts a probe around the members for the duration of a trial. Without members, a program that

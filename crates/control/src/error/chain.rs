@@ -9,6 +9,9 @@ pub enum ChainError {
     /// Another member has the name.
     #[error("the chain has a member `{name}` already: give the new one another name (--name)")]
     NameTaken { name: String },
+    /// Nothing runs on the interface.
+    #[error("no program of xway runs on {interface}")]
+    Nothing { interface: String },
     /// No member has the name.
     #[error("the chain has no member `{name}`; it has {}", known.join(", "))]
     NoMember { name: String, known: Vec<String> },

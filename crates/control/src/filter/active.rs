@@ -40,13 +40,23 @@ pub struct ActiveFilter {
 impl ActiveFilter {
     /// Finds the filter of an interface, in any mode; `None` if it runs none.
     pub fn find(slot: &Slot, ifindex: Ifindex) -> Result<Option<Self>> {
-        let running = Netlink::open()?.link_by_index(ifindex)?.xdp;
-        for (mode, id) in running.programs() {
-            let mut generations = slot.generations_of(id)?.into_iter();
-            let Some(generation) = generations.find(|one| one.name() == NAME) else { continue };
-            return Ok(Some(Self { mode, program_id: id, generation, slot: slot.clone() }));
+        let programs = || -> Result<Vec<_>> {
+            Ok(Netlink::open()?.link_by_index(ifindex)?.xdp.programs().collect())
+        };
+        let mut running = programs()?;
+        loop {
+            for (mode, program_id) in running.iter().copied() {
+                let mut generations = slot.generations_of(program_id)?.into_iter();
+                let Some(generation) = generations.find(|one| one.name() == NAME) else { continue };
+                return Ok(Some(Self { mode, program_id, generation, slot: slot.clone() }));
+            }
+            // Another process may have replaced the program meanwhile, and removed its pins.
+            let now = programs()?;
+            if now == running {
+                return Ok(None);
+            }
+            running = now;
         }
-        Ok(None)
     }
 
     /// Compiles the loaded rules to a program that decides like the loaded one.

@@ -55,6 +55,9 @@ pub enum Error {
     )]
     NoFunction { program: String, function: String, known: String },
 
+    #[error("a jump of program \"{program}\" gets too long when its blocks are counted")]
+    TooLong { program: String },
+
     #[error("generated code: {0}")]
     Generated(#[from] crate::asm::Error),
 }

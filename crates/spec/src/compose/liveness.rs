@@ -18,6 +18,12 @@ const ARGUMENTS: Registers = 0b11_1110;
 
 /// Registers that are read after `slot`, before anything else is written to them.
 pub fn live_after(code: &[Insn], slot: usize) -> Registers {
+    behind(code, &live_before(code), slot)
+}
+
+/// For each slot, the registers that it or what follows reads, before anything else is written to
+/// them.
+pub fn live_before(code: &[Insn]) -> Vec<Registers> {
     let starts: Vec<usize> = slots(code).collect();
     let mut live: Vec<Registers> = vec![0; code.len() + 2];
     loop {
@@ -29,7 +35,7 @@ pub fn live_after(code: &[Insn], slot: usize) -> Registers {
             live[slot] = before;
         }
         if !changed {
-            return behind(code, &live, slot);
+            return live;
         }
     }
 }

@@ -14,13 +14,14 @@
 //! A [`Probe`] sees each packet before the first program and after the final verdict.
 //! [`store_decisions`] makes members store for it why they decided.
 //! Besides, [`splice`] puts generated code into one program, in the place of one of its functions,
-//! and [`precede`] puts it before a program.
+//! and [`precede`] puts it before a program. [`count_blocks`] counts how often each instruction runs.
 //!
 //! Limits that the kernel checks at load: 16 bytes of the 512-byte stack are main's own; a program
 //! that must be called has its frame below main's; only 256 bytes may lie above a function that
 //! makes tail calls; at most 8 functions call each other. Subtracting packet pointers needs
 //! `CAP_PERFMON`. Not here: tail calls as the way out, attaching, pinning.
 
+mod blocks;
 mod decisions;
 mod error;
 mod inline;
@@ -33,6 +34,7 @@ mod splice;
 mod types;
 mod verdicts;
 
+pub use blocks::{Block, CountedBlocks, HITS_MAP, count_blocks};
 pub use decisions::{DECISIONS_MAP, decisions_map, store_decisions};
 pub use error::Error;
 pub(crate) use inline::{distance, refers_to_function, with_distance};

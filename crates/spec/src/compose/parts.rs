@@ -34,6 +34,15 @@ pub enum Callee {
     Named(String),
 }
 
+/// Code to put before an instruction.
+pub struct Inserted {
+    /// The instruction.
+    pub slot: usize,
+    pub insns: Vec<Insn>,
+    /// Its references, by slots that count from its first instruction.
+    pub fixups: Vec<Fixup>,
+}
+
 /// All functions of a program, the entry first.
 pub fn take_apart(program: &Program) -> Vec<Part> {
     let mut functions = program.functions.clone();
@@ -178,6 +187,44 @@ impl Part {
         self.resume(resumed, slot + grown + 1);
         self.fixups.sort_by_key(|one| one.slot);
         self.lines.sort_by_key(|one| one.slot);
+        Some(())
+    }
+
+    /// Puts code before instructions, in the order of their slots. Jumps to these instructions lead
+    /// to the code. `None`, and nothing changed that is of use, when a jump gets too long.
+    pub fn precede_each(&mut self, codes: &[Inserted]) -> Option<()> {
+        let mut grown = vec![0];
+        grown.extend(codes.iter().scan(0, |sum, one| {
+            *sum += one.insns.len();
+            Some(*sum)
+        }));
+        // Where the code before a slot begins, and where the instruction itself is.
+        let landing = |slot| slot + grown[codes.partition_point(|one| one.slot < slot)];
+        let moved = |slot| slot + grown[codes.partition_point(|one| one.slot <= slot)];
+        for from in slots(&self.insns).collect::<Vec<_>>() {
+            let Some(far) = distance(self.insns[from]) else { continue };
+            let to = usize::try_from(from as i64 + 1 + far).ok()?;
+            let far = landing(to) as i64 - moved(from) as i64 - 1;
+            self.insns[from] = with_distance(self.insns[from], far)?;
+        }
+        self.calls.iter_mut().for_each(|(slot, _)| *slot = moved(*slot));
+        self.fixups.iter_mut().for_each(|one| one.slot = moved(one.slot));
+        self.unresolved.iter_mut().for_each(|one| one.slot = moved(one.slot));
+        self.lines.iter_mut().for_each(|one| one.slot = landing(one.slot));
+        for one in codes {
+            let start = landing(one.slot);
+            let placed = |fixup: &Fixup| Fixup { slot: start + fixup.slot, ..fixup.clone() };
+            self.fixups.extend(one.fixups.iter().map(placed));
+        }
+        self.fixups.sort_by_key(|one| one.slot);
+        let old = std::mem::take(&mut self.insns);
+        let mut codes = codes.iter().peekable();
+        for (slot, insn) in old.into_iter().enumerate() {
+            if let Some(one) = codes.next_if(|one| one.slot == slot) {
+                self.insns.extend_from_slice(&one.insns);
+            }
+            self.insns.push(insn);
+        }
         Some(())
     }
 

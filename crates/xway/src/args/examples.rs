@@ -203,6 +203,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("prog list", &[("List programs", "prog list")]),
     ("prog show", &[("Show a program by its id", "prog show 42")]),
     ("prog dump", &[("Show instructions beside source lines", "prog dump 42")]),
+    ("prog hits", &[("Count instructions for ten seconds", "prog hits eth1 --time 10s")]),
     (
         "disasm",
         &[

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use control::assignment::Assignment;
 
-use super::value::{ValueError, assignment};
+use super::value::{ValueError, assignment, duration};
 
 /// A reference to a program or map: an id (`17`), a name (`xdp_drop`), or a pin (contains a `/`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,17 @@ pub enum ProgAction {
     },
     /// Print the program's instructions with source lines
     Dump(Dump),
+    /// Count how often each instruction of an interface's programs runs
+    ///
+    /// The programs are replaced in one step by others that count and decide as they do, and run
+    /// again at the end.
+    Hits {
+        /// Network interface
+        iface: String,
+        /// End after this time (default: at Ctrl-C)
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        time: Option<Duration>,
+    },
     /// Show which programs use which maps, call each other, and run where
     Graph {
         /// Only what is connected with this program: id, name, or path of a pin

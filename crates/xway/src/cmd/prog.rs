@@ -1,18 +1,24 @@
-//! `prog list|show|dump|graph`: programs in the kernel, of any owner.
+//! `prog list|show|dump|hits|graph`: programs in the kernel, of any owner.
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use control::hits::HitCounter;
 use control::inventory;
 use control::inventory::listing::{Form, listing};
 use kernel::{Program, list};
 use sys::errno::ENOENT;
+use sys::signal::Stop;
 
 use super::pick::{self, Candidate};
-use super::{Context, Exit, rights};
+use super::{Context, Exit, POLL_INTERVAL, rights};
 use crate::args::{Dump, ProgAction, Ref};
 use crate::view::graph::Dot;
+use crate::view::say;
 
 pub fn run(action: &ProgAction, context: &Context) -> Result<Exit> {
     let outcome = match action {
+        ProgAction::Hits { iface, time } => return hits(iface, *time, context),
         ProgAction::List => show_all(context),
         ProgAction::Show { program } => show(program, context),
         ProgAction::Dump(args) => dump(args, context),
@@ -33,6 +39,23 @@ fn show(word: &Ref, context: &Context) -> Result<()> {
 fn dump(args: &Dump, context: &Context) -> Result<()> {
     let form = if args.jited { Form::Jited } else { Form::Translated };
     context.show(&listing(&open(&args.program)?, form)?)
+}
+
+fn hits(interface: &str, time: Option<Duration>, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let counter = HitCounter::start(&context.control, interface)?;
+    say(&format!("xway: counting the instructions that run on {interface}"));
+    let begin = Instant::now();
+    loop {
+        let left = time.map(|time| time.saturating_sub(begin.elapsed()));
+        let is_over = stop.wait(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL))?.is_some()
+            || left.is_some_and(|left| left.is_zero());
+        if is_over || !counter.runs()? {
+            break;
+        }
+    }
+    context.show(&counter.finish()?)?;
+    Ok(Exit::Done)
 }
 
 fn graph(program: Option<&Ref>, dot: bool, context: &Context) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Text of `prog`: the list, one program in full, its code.
 
+use control::hits::{HitMember, HitReport};
 use control::inventory::listing::{Form, Function, Listing, ObjectListing};
 use control::inventory::{Attachment, Process, Program, ProgramRef, ProgramReport, Programs, Runs};
 use kernel::Source;
@@ -151,6 +152,31 @@ impl View for ObjectListing {
     }
 }
 
+impl View for HitReport {
+    fn text(&self, paint: Paint) -> String {
+        let mut text = format!("{}: runs in {:.1} s\n", text::line(&self.interface), self.seconds);
+        for HitMember { member, code } in &self.members {
+            let name = paint.bold(&format!("member {}", text::line(member)));
+            text.push_str(&format!("\n{name}: program {}\n", text::line(&code.name)));
+            for function in &code.functions {
+                draw(function, Form::Translated, paint, &mut text);
+            }
+        }
+        text
+    }
+}
+
+/// The runs of an instruction before it, if the listing has them. Those that did not run are marked.
+fn hits_text(function: &Function, hits: Option<u64>) -> String {
+    let is_counted = function.instructions.iter().any(|one| one.hits.is_some());
+    match hits {
+        _ if !is_counted => String::new(),
+        Some(0) => format!("{:>12} ", "-"),
+        Some(hits) => format!("{hits:>12} "),
+        None => format!("{:>12} ", "?"),
+    }
+}
+
 fn draw(function: &Function, form: Form, paint: Paint, text: &mut String) {
     let address = function.address.as_ref().map(|at| format!(" {at}")).unwrap_or_default();
     text.push_str(&format!("\n{}:{address}\n", paint.bold(&function.name)));
@@ -166,7 +192,8 @@ fn draw(function: &Function, form: Form, paint: Paint, text: &mut String) {
             Form::Translated => format!("{:4}", instruction.at),
             Form::Jited => format!("{:4x}", instruction.at),
         };
-        text.push_str(&format!("{at}: {}\n", text::line(&instruction.text)));
+        let hits = hits_text(function, instruction.hits);
+        text.push_str(&format!("{hits}{at}: {}\n", text::line(&instruction.text)));
     }
 }
 
@@ -271,6 +298,7 @@ mod tests {
             bytes: String::new(),
             text: "exit".into(),
             source: source.clone(),
+            hits: None,
         };
         let function =
             Function { name: "drop".into(), address: None, instructions: vec![step(0), step(1)] };

@@ -25,6 +25,7 @@ pub fn list(dump: &Dump) -> Vec<Function> {
                     source: line_at(&dump.lines, function.machine_at + step.at),
                     text: targets.text(&step),
                     bytes: step.bytes,
+                    hits: None,
                 })
                 .collect(),
         })

@@ -56,6 +56,8 @@ pub struct Instruction {
     pub text: String,
     /// The source line that begins here.
     pub source: Option<Source>,
+    /// Number of runs; `null` unless `prog hits` counted them.
+    pub hits: Option<u64>,
 }
 
 /// Disassembles a program.

@@ -17,7 +17,7 @@ pub struct ObjectListing {
 }
 
 /// A program of an object.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct ObjectProgram {
     /// Name of the program.
     pub name: String,
@@ -60,6 +60,7 @@ fn instruction(names: &SpecNames<'_>, slot: usize) -> Instruction {
         text: disasm::insn(insns, slot, names),
         bytes: packet::hex(&Insn::bytes(&insns[slot..(slot + width).min(insns.len())])),
         source: source(names, slot),
+        hits: None,
     }
 }
 

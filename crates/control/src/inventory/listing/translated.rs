@@ -45,6 +45,7 @@ fn instruction(
         text: disasm::insn(insns, slot, names),
         bytes: packet::hex(&raw),
         source: lines.iter().find(|line| line.slot == slot).map(|line| line.source.clone()),
+        hits: None,
     }
 }
 
