@@ -5,10 +5,10 @@
 //!  the block as it was
 //! ```
 //!
-//! Rule: the program gives the same verdicts and leaves the same bytes. A counter uses two registers
-//! that hold nothing at the beginning of its block; where there are not two, it saves others below
-//! the function's stack. Not here: programs that are reached by tail calls, which are programs of
-//! their own.
+//! Rule: the program gives the same verdicts and leaves the same bytes. A counter uses two
+//! registers that hold nothing at the beginning of its block; where there are not two, it saves
+//! others below the function's stack. Not here: programs that are reached by tail calls, which are
+//! programs of their own.
 
 use std::collections::BTreeSet;
 

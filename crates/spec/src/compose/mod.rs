@@ -14,7 +14,8 @@
 //! A [`Probe`] sees each packet before the first program and after the final verdict.
 //! [`store_decisions`] makes members store for it why they decided.
 //! Besides, [`splice`] puts generated code into one program, in the place of one of its functions,
-//! and [`precede`] puts it before a program. [`count_blocks`] counts how often each instruction runs.
+//! and [`precede`] puts it before a program. [`count_blocks`] counts how
+//! often each instruction runs.
 //!
 //! Limits that the kernel checks at load: 16 bytes of the 512-byte stack are main's own; a program
 //! that must be called has its frame below main's; only 256 bytes may lie above a function that

@@ -166,7 +166,7 @@ impl View for HitReport {
     }
 }
 
-/// The runs of an instruction before it, if the listing has them. Those that did not run are marked.
+/// The runs of an instruction, if the listing has them.
 fn hits_text(function: &Function, hits: Option<u64>) -> String {
     let is_counted = function.instructions.iter().any(|one| one.hits.is_some());
     match hits {
