@@ -307,6 +307,13 @@ fn a_router_is_declared_beside_a_filter_of_each_interface() {
     apply(&[]).json(0);
     is_as_declared();
 
+    // The router is missing on one of its interfaces.
+    net.run(&["chain", "eth1", "remove", "forward"]).ended(0);
+    apply(&[]).json(0);
+    is_as_declared();
+    assert_eq!([members("eth0"), members("eth1")], [["filter", "forward"]; 2]);
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+
     // The interface of the router may lose its filter, and the other one its declaration.
     write("eth0.toml", &format!("interface = 'eth0'\n{forward}"));
     apply(&[]).json(0);

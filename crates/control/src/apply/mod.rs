@@ -442,10 +442,8 @@ impl InterfacePlan {
 
     /// Where the program runs among others; `None` if it runs alone.
     fn place(&self, program: &Program, changes: &[&Change]) -> Option<Place> {
-        // Rules are changed in place.
-        let renew =
-            changes.iter().any(|change| !matches!(change.action, Action::Attach | Action::Rules));
-        let renew = renew && !matches!(program.kind, Kind::Filter { .. });
+        // Rules are changed in place. A program for several interfaces may run on one of them.
+        let renew = changes.iter().any(|change| change.action != Action::Rules);
         self.is_chain.then(|| Place { renew, ..program.place.clone() })
     }
 
