@@ -41,6 +41,13 @@ impl Net {
         self.run(&words).json(0)["interfaces"][0]["programs"][0].clone()
     }
 
+    /// Names of the programs on one of the router's interfaces, in order.
+    fn members(&self, interface: &str) -> Vec<String> {
+        let report = self.run(&["--json", "chain", interface, "show"]).json(0);
+        let members = report["members"].as_array().unwrap().iter();
+        members.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// Packets that the program itself sent on.
     fn forwarded(&self) -> u64 {
         let verdicts = &self.program("eth0")["rates"]["verdicts"];
@@ -244,11 +251,7 @@ fn a_router_joins_a_filter_on_each_interface() {
     net.run(&["filter", "load", "eth0", rules.to_str().unwrap()]).ended(0);
     net.run(&["forward", "eth0", "eth1"]).ended(0);
     net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
-    let members = |interface: &str| {
-        let report = net.run(&["--json", "chain", interface, "show"]).json(0);
-        let members = report["members"].as_array().unwrap().clone();
-        members.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
+    let members = |interface| net.members(interface);
     assert_eq!(
         (members("eth0"), members("eth1")),
         (vec!["filter".to_owned(), "forward".to_owned()], vec!["forward".to_owned()],)
@@ -288,11 +291,7 @@ fn a_router_is_declared_beside_a_filter_of_each_interface() {
         let planned = apply(&["--plan"]);
         assert_eq!(planned.code, 0, "{}", planned.stdout);
     };
-    let members = |interface: &str| {
-        let report = net.run(&["--json", "chain", interface, "show"]).json(0);
-        let members = report["members"].as_array().unwrap().clone();
-        members.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
+    let members = |interface| net.members(interface);
     apply(&[]).json(0);
     is_as_declared();
     assert_eq!([members("eth0"), members("eth1")], [["filter", "forward"]; 2]);
