@@ -30,15 +30,7 @@ pub fn wait(
     sender: &mut Sender<impl Write>,
     given: &DebugArgs,
 ) -> Result<Option<(Request, Launch)>> {
-    loop {
-        let request = match receive(input)? {
-            Received::Request(request) => request,
-            Received::Malformed(why) => {
-                malformed(sender, &why)?;
-                continue;
-            }
-            Received::End => return Ok(None),
-        };
+    while let Some(request) = next_request(input, sender)? {
         let result = match request.command.as_str() {
             "initialize" => Ok(capabilities()),
             "launch" => match launch(&request.arguments, given) {
@@ -52,6 +44,21 @@ pub fn wait(
             other => Err(anyhow::anyhow!("`{other}` must follow `launch`")),
         };
         sender.respond(&request, result)?;
+    }
+    Ok(None)
+}
+
+/// The next request; messages that are none are reported. `None` if the client left.
+fn next_request(
+    input: &mut impl BufRead,
+    sender: &mut Sender<impl Write>,
+) -> Result<Option<Request>> {
+    loop {
+        match receive(input)? {
+            Received::Request(request) => return Ok(Some(request)),
+            Received::Malformed(why) => malformed(sender, &why)?,
+            Received::End => return Ok(None),
+        }
     }
 }
 

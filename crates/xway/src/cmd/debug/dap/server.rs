@@ -7,9 +7,9 @@ use runner::debug::{CodeLine, Direction, Expression, FramePlace, Motion, Reason,
 use serde_json::{Value, json};
 
 use super::address::Address;
-use super::malformed;
+use super::next_request;
 use super::points::Points;
-use super::protocol::{Received, Request, Sender, receive};
+use super::protocol::{Request, Sender};
 use super::variables::Variables;
 use crate::cmd::debug::command::{Command, parse};
 use crate::cmd::debug::session::Session;
@@ -57,15 +57,7 @@ impl<'a> Server<'a> {
         sender: &mut Sender<impl Write>,
     ) -> Result<()> {
         sender.event("initialized", &Value::Null)?;
-        loop {
-            let request = match receive(input)? {
-                Received::Request(request) => request,
-                Received::Malformed(why) => {
-                    malformed(sender, &why)?;
-                    continue;
-                }
-                Received::End => return Ok(()),
-            };
+        while let Some(request) = next_request(input, sender)? {
             let (result, after) = match self.answer(&request) {
                 Ok((body, after)) => (Ok(body), after),
                 Err(error) => (Err(error), After::Nothing),
@@ -81,6 +73,7 @@ impl<'a> Server<'a> {
                 After::End => return sender.event("terminated", &Value::Null),
             }
         }
+        Ok(())
     }
 
     fn answer(&mut self, request: &Request) -> Result<(Value, After)> {
