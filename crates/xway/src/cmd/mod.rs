@@ -38,16 +38,24 @@ mod watch;
 pub mod why_drop;
 pub mod xsk;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use control::{Control, Notice};
+use sys::signal::Stop;
 
 use crate::args::Cli;
 use crate::view::{self, Form, Paint, View, output};
 
 /// Longest time until a waiting command notices its end, or a packet.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Waits for a poll interval. Returns whether a signal arrived, or `time` after `begin` is over.
+fn wait_is_over(stop: &Stop, begin: Instant, time: Option<Duration>) -> Result<bool> {
+    let left = time.map(|time| time.saturating_sub(begin.elapsed()));
+    let is_interrupted = stop.wait(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL))?.is_some();
+    Ok(is_interrupted || left.is_some_and(|left| left.is_zero()))
+}
 
 /// How a command that did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

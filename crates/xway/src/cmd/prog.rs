@@ -11,7 +11,7 @@ use sys::errno::ENOENT;
 use sys::signal::Stop;
 
 use super::pick::{self, Candidate};
-use super::{Context, Exit, POLL_INTERVAL, rights};
+use super::{Context, Exit, rights, wait_is_over};
 use crate::args::{Dump, ProgAction, Ref};
 use crate::view::graph::Dot;
 use crate::view::say;
@@ -46,14 +46,7 @@ fn hits(interface: &str, time: Option<Duration>, context: &Context) -> Result<Ex
     let counter = HitCounter::start(&context.control, interface)?;
     say(&format!("xway: counting the instructions that run on {interface}"));
     let begin = Instant::now();
-    loop {
-        let left = time.map(|time| time.saturating_sub(begin.elapsed()));
-        let is_over = stop.wait(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL))?.is_some()
-            || left.is_some_and(|left| left.is_zero());
-        if is_over || !counter.runs()? {
-            break;
-        }
-    }
+    while !wait_is_over(&stop, begin, time)? && counter.runs()? {}
     context.show(&counter.finish()?)?;
     Ok(Exit::Done)
 }

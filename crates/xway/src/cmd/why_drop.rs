@@ -6,7 +6,7 @@ use anyhow::Result;
 use control::losses::LossMonitor;
 use sys::signal::Stop;
 
-use super::{Context, Exit, POLL_INTERVAL};
+use super::{Context, Exit, wait_is_over};
 use crate::args::WhyDropArgs;
 use crate::view::say;
 
@@ -17,9 +17,7 @@ pub fn run(args: &WhyDropArgs, context: &Context) -> Result<Exit> {
     let begin = Instant::now();
     let mut shown = begin;
     loop {
-        let left = args.time.map(|time| time.saturating_sub(begin.elapsed()));
-        let is_over = stop.wait(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL))?.is_some()
-            || left.is_some_and(|left| left.is_zero());
+        let is_over = wait_is_over(&stop, begin, args.time)?;
         let is_due = args.interval.is_some_and(|interval| shown.elapsed() >= interval);
         if !is_over && !is_due && args.count.is_none() {
             continue;
