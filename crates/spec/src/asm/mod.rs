@@ -25,12 +25,14 @@ mod alu;
 mod call;
 mod error;
 mod finish;
+mod function_types;
 mod helper;
 mod jump;
 mod memory;
 mod object;
 mod operand;
 mod packet;
+pub mod source;
 pub mod text;
 
 pub use alu::Alu;

@@ -3,8 +3,8 @@
 //! Every function gets a BTF `FUNC` and a source line at its first slot, because the kernel takes
 //! either none or all of them.
 
+use super::function_types::FunctionTypes;
 use super::{Assembler, Error, Fault, MapRef, Note};
-use crate::btf::{Builder, Linkage};
 use crate::model::{Line, MapDef, Program, Spec};
 
 /// Programs and maps under construction; [`finish`](Self::finish) makes the [`Spec`].
@@ -51,7 +51,7 @@ impl Object {
         }
         let fault =
             |error| Error { program: self.name.clone(), fault: Fault::Types(Box::new(error)) };
-        let btf = types.builder.build().map_err(fault)?;
+        let btf = types.functions.builder.build().map_err(fault)?;
         Ok(Spec {
             name: self.name,
             license: self.license,
@@ -63,62 +63,36 @@ impl Object {
     }
 }
 
-/// The object's types: one prototype for XDP functions, one for all others.
+/// The types of generated functions, and where their source lines come from.
 struct Types {
-    builder: Builder,
-    int: u32,
+    functions: FunctionTypes,
     file: u32,
-    xdp: Option<u32>,
-    other: Option<u32>,
 }
 
 impl Types {
     fn new(file: &str) -> Self {
-        let mut builder = Builder::new();
-        let int = builder.int("int", 32, true);
-        let file = builder.string(file);
-        Self { builder, int, file, xdp: None, other: None }
+        let mut functions = FunctionTypes::default();
+        let file = functions.builder.string(file);
+        Self { functions, file }
     }
 
     /// Gives each function its `FUNC` and turns notes into lines.
     fn describe(&mut self, program: &mut Program, notes: Vec<Note>) {
         for (number, function) in program.functions.iter_mut().enumerate() {
             let entry = number == 0;
-            let proto = if entry && program.kind.is_xdp() { self.xdp() } else { self.other() };
-            let linkage = if entry { Linkage::Global } else { Linkage::Static };
-            function.type_id = self.builder.func(&identifier(&function.name), proto, linkage);
+            let xdp = entry && program.kind.is_xdp();
+            function.type_id = self.functions.function(&function.name, entry, xdp);
         }
         let heads = program.functions.iter().map(|function| (function.slot, &*function.name));
         let places = with_heads(notes, heads);
         let line = |(text, line): (Note, u32)| Line {
             slot: text.slot,
             file: self.file,
-            text: self.builder.string(&text.text),
+            text: self.functions.builder.string(&text.text),
             line,
             column: 1,
         };
         program.lines = places.into_iter().zip(1..).map(line).collect();
-    }
-
-    /// `int (struct xdp_md *ctx)`
-    fn xdp(&mut self) -> u32 {
-        let Self { builder, int, xdp, .. } = self;
-        *xdp.get_or_insert_with(|| {
-            let word = builder.int("unsigned int", 32, false);
-            let fields = XDP_MD.map(|(name, bits)| (name, word, bits));
-            let context = builder.structure("xdp_md", 24, &fields);
-            let pointer = builder.ptr(context);
-            builder.func_proto(*int, &[("ctx", pointer)])
-        })
-    }
-
-    /// `int (void *ctx)`
-    fn other(&mut self) -> u32 {
-        let Self { builder, int, other, .. } = self;
-        *other.get_or_insert_with(|| {
-            let pointer = builder.ptr(0);
-            builder.func_proto(*int, &[("ctx", pointer)])
-        })
     }
 }
 
@@ -134,23 +108,3 @@ fn with_heads<'a>(
     }
     notes
 }
-
-/// The kernel takes only C identifiers as function names.
-fn identifier(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let mut text: String = name.chars().map(letter).collect();
-    if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        text.insert(0, '_');
-    }
-    text
-}
-
-/// `struct xdp_md`: fields and their offsets in bits.
-const XDP_MD: [(&str, u32); 6] = [
-    ("data", 0),
-    ("data_end", 32),
-    ("data_meta", 64),
-    ("ingress_ifindex", 96),
-    ("rx_queue_index", 128),
-    ("egress_ifindex", 160),
-];

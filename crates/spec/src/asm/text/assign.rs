@@ -40,8 +40,9 @@ fn assignment<'a>(
     output: &mut Output<'a>,
 ) -> Result<()> {
     if cursor.at_register() {
-        let src = cursor.part(dst.wide)?;
-        output.push(Insn::new(class(dst) | MOV | FROM_REG, dst.number, src, 0, 0));
+        // `r1 = w2`: a move of half registers clears the other half of the whole one.
+        let src = if dst.wide { cursor.any_register()? } else { half(cursor)? };
+        output.push(Insn::new(class(src) | MOV | FROM_REG, dst.number, src.number, 0, 0));
         return Ok(());
     }
     let negated = cursor.ahead(1).and_then(as_register).is_some();
@@ -54,6 +55,10 @@ fn assignment<'a>(
         _ => return word(cursor, dst, output),
     }
     Ok(())
+}
+
+fn half(cursor: &mut Cursor<'_>) -> Result<Register> {
+    Ok(Register { number: cursor.part(false)?, wide: false })
 }
 
 fn is_number(cursor: &Cursor<'_>) -> bool {
@@ -83,7 +88,9 @@ fn word<'a>(cursor: &mut Cursor<'a>, dst: Register, output: &mut Output<'a>) -> 
         output.push(insn);
         return Ok(());
     }
-    if dst.wide && wide::named(cursor, dst.number, output)? {
+    if dst.wide
+        && (wide::named(cursor, dst.number, output)? || wide::symbol(cursor, dst.number, output)?)
+    {
         return Ok(());
     }
     if cursor.eat("load_acquire") {

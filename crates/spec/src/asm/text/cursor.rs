@@ -3,11 +3,11 @@
 use super::Error;
 use super::token::{Kind, Token};
 
-pub(super) type Result<T> = std::result::Result<T, Error>;
+pub(in crate::asm) type Result<T> = std::result::Result<T, Error>;
 
 /// Reads one line from left to right.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
+pub(in crate::asm) struct Cursor<'a> {
     /// Counted from 1.
     pub line: usize,
     text: &'a str,
@@ -19,6 +19,11 @@ impl<'a> Cursor<'a> {
     /// Creates a cursor at the first token of a line.
     pub fn new(line: usize, text: &'a str) -> Self {
         Self { line, text, tokens: super::token::tokens(text), next: 0 }
+    }
+
+    /// The whole line, without the spaces around it.
+    pub fn text(&self) -> &'a str {
+        self.text.trim()
     }
 
     /// The next token.
@@ -96,7 +101,7 @@ impl<'a> Cursor<'a> {
 
 /// A position, for a mistake that is detected later.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot<'a> {
+pub(in crate::asm) struct Spot<'a> {
     line: usize,
     column: usize,
     /// The token; empty at the end of the line.

@@ -23,12 +23,12 @@ mod assign;
 mod classic;
 mod codes;
 mod control;
-mod cursor;
+pub(in crate::asm) mod cursor;
 mod error;
 mod memory;
 mod operand;
-mod output;
-mod token;
+pub(in crate::asm) mod output;
+pub(in crate::asm) mod token;
 mod wide;
 
 pub use error::Error;
@@ -58,6 +58,8 @@ pub enum Reference {
     Symbol(String),
     /// `call name#7`, where `name` is not a helper.
     Kfunc(String),
+    /// `name+8 ll`, the address of a symbol in LLVM's notation.
+    Address(String, i64),
 }
 
 /// Instructions without references by name.
@@ -93,7 +95,7 @@ fn lines(text: &str) -> impl Iterator<Item = Cursor<'_>> {
 }
 
 /// Labels and a slot number, then an instruction or none.
-fn line<'a>(cursor: &mut Cursor<'a>, output: &mut Output<'a>) -> Result<()> {
+pub(in crate::asm) fn line<'a>(cursor: &mut Cursor<'a>, output: &mut Output<'a>) -> Result<()> {
     while cursor.ahead(1).is_some_and(|next| next.text == ":" && next.kind == Kind::Symbol) {
         if let Some(name) = cursor.peek().filter(|name| name.kind == Kind::Word) {
             output.label(cursor.line, cursor.spot(name))?;

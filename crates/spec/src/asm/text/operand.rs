@@ -9,7 +9,7 @@ use crate::insn::{FROM_REG, SIZE_B, SIZE_DW, SIZE_H, SIZE_W};
 
 /// A register, and which part of it is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Register {
+pub(in crate::asm) struct Register {
     /// Number of the register.
     pub number: u8,
     /// `r3` or `%r3`, not `w3`.
@@ -18,7 +18,7 @@ pub(super) struct Register {
 
 /// The second operand of arithmetic, jumps and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
+pub(in crate::asm) enum Operand {
     Reg(u8),
     Imm(i32),
 }
@@ -35,7 +35,7 @@ impl Operand {
 
 /// Base register and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::asm) struct Place {
     /// Number of the register that holds the address.
     pub base: u8,
     /// Offset in bytes.

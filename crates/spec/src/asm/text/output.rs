@@ -10,11 +10,12 @@ use crate::insn::{Insn, LD_IMM64};
 
 /// A program under construction.
 #[derive(Debug, Default)]
-pub(super) struct Output<'a> {
+pub(in crate::asm) struct Output<'a> {
     /// The code so far.
     pub code: Code,
     labels: HashMap<&'a str, Label>,
-    patches: Vec<Patch<'a>>,
+    /// Instructions whose targets are filled in at the end.
+    pub patches: Vec<Patch<'a>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +24,39 @@ struct Label {
     line: usize,
 }
 
-#[derive(Debug)]
-struct Patch<'a> {
-    slot: usize,
-    target: Target<'a>,
-    form: Form,
+/// An instruction whose target is filled in later.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::asm) struct Patch<'a> {
+    /// The instruction.
+    pub slot: usize,
+    /// Where it points.
+    pub target: Target<'a>,
+    /// Where it carries the distance.
+    pub form: Form,
+}
+
+impl Patch<'_> {
+    /// Writes the distance into the instruction.
+    pub fn write(&self, insn: &mut Insn, distance: i64) -> Result<()> {
+        let (Target::Distance(_, spot) | Target::Label(spot)) = self.target;
+        match self.form {
+            Form::Near => {
+                let too_far =
+                    |_| spot.error("a place within 32767 slots: `gotol` goes further");
+                insn.off = i16::try_from(distance).map_err(too_far)?;
+            }
+            Form::Far | Form::Call | Form::Address => {
+                let too_far = |_| spot.error("a distance of 32 bits");
+                insn.imm = i32::try_from(distance).map_err(too_far)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The target of a jump or call.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Target<'a> {
+pub(in crate::asm) enum Target<'a> {
     /// Slots from the next one.
     Distance(i64, Spot<'a>),
     Label(Spot<'a>),
@@ -74,28 +98,17 @@ impl<'a> Output<'a> {
     /// `exit` is a label too: the first of these instructions, unless the text defines its own.
     pub fn resolve(mut self) -> Result<Code> {
         let exit = self.code.insns.iter().position(|insn| insn.code == crate::insn::EXIT);
-        for Patch { slot, target, form } in std::mem::take(&mut self.patches) {
-            let (distance, spot) = match target {
-                Target::Distance(distance, spot) => (distance, spot),
+        for patch in std::mem::take(&mut self.patches) {
+            let distance = match patch.target {
+                Target::Distance(distance, _) => distance,
                 Target::Label(spot) => {
                     let found = self.labels.get(spot.token).map(|label| label.slot);
                     let found = found.or(exit.filter(|_| spot.token == "exit"));
                     let to = found.ok_or_else(|| spot.error("a label of this text"))?;
-                    (to as i64 - slot as i64 - 1, spot)
+                    to as i64 - patch.slot as i64 - 1
                 }
             };
-            let insn = &mut self.code.insns[slot];
-            match form {
-                Form::Near => {
-                    let too_far =
-                        |_| spot.error("a place within 32767 slots: `gotol` goes further");
-                    insn.off = i16::try_from(distance).map_err(too_far)?;
-                }
-                Form::Far | Form::Call | Form::Address => {
-                    let too_far = |_| spot.error("a distance of 32 bits");
-                    insn.imm = i32::try_from(distance).map_err(too_far)?;
-                }
-            }
+            patch.write(&mut self.code.insns[patch.slot], distance)?;
         }
         Ok(self.code)
     }

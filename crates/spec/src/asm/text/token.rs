@@ -6,7 +6,7 @@
 
 /// A piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub(in crate::asm) struct Token<'a> {
     /// Kind of the token.
     pub kind: Kind,
     /// Text of the token.
@@ -16,7 +16,7 @@ pub(super) struct Token<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::asm) enum Kind {
     /// A mnemonic, register, label or keyword.
     Word,
     /// Starts with a digit.
@@ -25,6 +25,8 @@ pub(super) enum Kind {
     /// The text between the brackets right after `map`, `btf`, `ksym` or `subprog`: a name may
     /// contain any character.
     Name,
+    /// Text in double quotes, with the quotes.
+    Text,
 }
 
 pub(super) fn tokens(line: &str) -> Vec<Token<'_>> {
@@ -54,6 +56,8 @@ fn next<'a>(rest: &'a str, at: usize, glued: Option<&Token<'_>>) -> Token<'a> {
     let first = rest.chars().next().unwrap_or_default();
     let (kind, len) = if let Some(len) = name(rest, glued) {
         (Kind::Name, len)
+    } else if first == '"' {
+        quoted(rest)
     } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
         (Kind::Symbol, symbol.len())
     } else if first.is_ascii_digit() {
@@ -66,6 +70,18 @@ fn next<'a>(rest: &'a str, at: usize, glued: Option<&Token<'_>>) -> Token<'a> {
         (Kind::Symbol, first.len_utf8())
     };
     Token { kind, text: &rest[..len], at }
+}
+
+/// `"…"`, in which a backslash keeps the quote after it from ending it. Without an end it is the
+/// whole rest of the line, so that each line is searched once.
+fn quoted(rest: &str) -> (Kind, usize) {
+    let mut escaped = false;
+    let end = rest.bytes().skip(1).position(|byte| {
+        let end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        end
+    });
+    end.map_or((Kind::Symbol, rest.len()), |end| (Kind::Text, end + 2))
 }
 
 /// Length of `[…]` after a word that introduces a name.
@@ -88,7 +104,14 @@ fn is_word(c: char) -> bool {
 
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
+    let mut quoted_until = 0;
     for (at, c) in line.char_indices() {
+        if at < quoted_until {
+            continue;
+        }
+        if c == '"' {
+            quoted_until = at + quoted(&line[at..]).1;
+        }
         let comment = match c {
             ';' => true,
             '#' => before.is_whitespace(),
@@ -144,6 +167,9 @@ mod tests {
             ("r1 = map[.bss][0]+8", "r1 = map .bss [ 0 ] + 8"),
             ("r1 = map[a b]", "r1 = map a b"),
             ("r1 = map[open", "r1 = map [ open"),
+            (r#".ascii "a # b; c" # d"#, r#".ascii "a # b; c""#),
+            (r#""\"" "\\" ; d"#, r#""\"" "\\""#),
+            (r#"" a ; b"#, r#"" a ; b"#),
             ("skb[r1 + 2]", "skb [ r1 + 2 ]"),
             ("é§", "é §"),
         ] {

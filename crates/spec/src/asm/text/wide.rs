@@ -49,6 +49,23 @@ pub(super) fn named<'a>(cursor: &mut Cursor<'a>, dst: u8, output: &mut Output<'a
     Ok(true)
 }
 
+/// `name ll` or `name+8 ll`; `false`, with nothing consumed, for any other.
+pub(super) fn symbol<'a>(
+    cursor: &mut Cursor<'a>,
+    dst: u8,
+    output: &mut Output<'a>,
+) -> Result<bool> {
+    let mut ahead = cursor.clone();
+    let Ok(name) = ahead.take(Kind::Word, "a symbol") else { return Ok(false) };
+    let addend = if matches!(ahead.word(), "+" | "-") { ahead.distance() } else { Ok(0) };
+    let Some(addend) = addend.ok().filter(|_| ahead.eat("ll")) else { return Ok(false) };
+    *cursor = ahead;
+    let reference = Reference::Address(name.text.to_owned(), addend);
+    output.code.references.push((output.slot(), reference));
+    output.push_wide(dst, 0, 0, 0);
+    Ok(true)
+}
+
 /// `[+3]` or `[label]`.
 fn function<'a>(cursor: &mut Cursor<'a>) -> Result<Target<'a>> {
     let name = cursor.take(Kind::Name, "a function in brackets")?;

@@ -10,7 +10,7 @@ const TABLE: &[(&str, usize, usize, &str, &str)] = &[
     ("mov %r01, 1", 1, 5, "%r01", "a register"),
     ("add %w1, 1", 1, 5, "%w1", "a register such as `r1`"),
     ("w1 += r2", 1, 7, "r2", "a register such as `w1`"),
-    ("r1 = w2", 1, 6, "w2", "a register such as `r1`"),
+    ("w1 = r2", 1, 6, "r2", "a register such as `w1`"),
     ("mov %r0, 2147483648", 1, 10, "2147483648", "to 2147483647"),
     ("mov %r0, -2147483649", 1, 11, "2147483649", "from -2147483648"),
     ("mov32 %r0, 0x100000000", 1, 12, "0x100000000", "up to 0xffffffff"),
