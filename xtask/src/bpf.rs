@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::thread::{self, Builder};
 
 use anyhow::{Context, Result, bail, ensure};
+use spec::Spec;
 
 use crate::root;
 
@@ -28,12 +29,15 @@ pub fn build() -> Result<()> {
     Ok(())
 }
 
-/// Rebuilds elsewhere and fails with the names of objects that differ, miss or are left over.
+/// Rebuilds elsewhere and fails with the names of objects that differ, miss or are left over. Also
+/// assembles what the compiler writes as assembly source, which must be the same object.
 pub fn check() -> Result<()> {
     let root = root::path();
     let sources = sources(&root)?;
     let fresh = Scratch::new()?;
-    Tools::find()?.compile(&root, &sources, &fresh.0)?;
+    let tools = Tools::find()?;
+    tools.compile(&root, &sources, &fresh.0)?;
+    for_each(&sources, |source| tools.assemble_one(&root, source, &fresh.0))?;
     let mut wrong = Vec::new();
     for object in sources.iter().map(|source| &source.object) {
         let committed = fs::read(root.join(PREBUILT).join(object));
@@ -128,35 +132,38 @@ impl Tools {
         Ok(Self { clang, strip, includes: system_includes() })
     }
 
-    /// Builds all sources below `into`, one thread for each processor.
+    /// Builds all sources below `into`.
     fn compile(&self, root: &Path, sources: &[Source], into: &Path) -> Result<()> {
         fs::create_dir_all(into.join("test")).context("bpf/prebuilt")?;
-        let queue = Mutex::new(sources.iter());
-        let workers = thread::available_parallelism().map_or(1, usize::from);
-        let failures = Mutex::new(Vec::new());
-        let work = || {
-            while let Some(source) = next(&queue) {
-                if let Err(error) = self.compile_one(root, source, into) {
-                    failures.lock().expect("no worker panics").push(error);
-                }
-            }
-        };
-        thread::scope(|scope| {
-            let mut started = (0..workers).map(|_| Builder::new().spawn_scoped(scope, work));
-            started.try_for_each(|thread| thread.map(|_| ()))
-        })
-        .context("cannot start a thread")?;
-        let failures = failures.into_inner().expect("no worker panics");
-        let text: Vec<String> = failures.iter().map(|error| format!("{error:#}")).collect();
-        ensure!(text.is_empty(), "{}", text.join("\n"));
+        for_each(sources, |source| self.compile_one(root, source, into))
+    }
+
+    fn clang(&self, root: &Path) -> Command {
+        let mut clang = Command::new(&self.clang);
+        clang.current_dir(root).args(FLAGS).args(&self.includes);
+        clang.arg(format!("-ffile-prefix-map={}=.", root.display()));
+        clang
+    }
+
+    /// Compares the assembled source with the object beside it.
+    fn assemble_one(&self, root: &Path, source: &Source, beside: &Path) -> Result<()> {
+        let object = beside.join(&source.object);
+        let text = object.with_extension("s");
+        let mut clang = self.clang(root);
+        clang.arg("-S").arg(&source.path).arg("-o").arg(&text);
+        succeed(&source.path, &clang.output().context(self.clang.clone())?)?;
+        let text = fs::read_to_string(text)?;
+        let assembled = spec::asm::source::assemble(&source.object, &text);
+        let assembled = assembled.with_context(|| format!("assembly of {}", source.object))?;
+        let assembled = Spec::parse(&source.object, &assembled)?;
+        let compiled = Spec::parse(&source.object, &fs::read(object)?)?;
+        ensure!(assembled == compiled, "{}: assembled, it is another object", source.object);
         Ok(())
     }
 
     fn compile_one(&self, root: &Path, source: &Source, into: &Path) -> Result<()> {
         let object = into.join(&source.object);
-        let mut clang = Command::new(&self.clang);
-        clang.current_dir(root).args(FLAGS).args(&self.includes);
-        clang.arg(format!("-ffile-prefix-map={}=.", root.display()));
+        let mut clang = self.clang(root);
         clang.arg("-c").arg(&source.path).arg("-o").arg(&object);
         succeed(&source.path, &clang.output().context(self.clang.clone())?)?;
         if WITH_DWARF.contains(&source.object.as_str()) {
@@ -165,6 +172,29 @@ impl Tools {
         let strip = Command::new(&self.strip).arg("-g").arg(&object).output();
         succeed(&source.path, &strip.context(self.strip.clone())?)
     }
+}
+
+/// Does something with each source, one thread for each processor.
+fn for_each(sources: &[Source], each: impl Fn(&Source) -> Result<()> + Sync) -> Result<()> {
+    let queue = Mutex::new(sources.iter());
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let failures = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(source) = next(&queue) {
+            if let Err(error) = each(source) {
+                failures.lock().expect("no worker panics").push(error);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let mut started = (0..workers).map(|_| Builder::new().spawn_scoped(scope, work));
+        started.try_for_each(|thread| thread.map(|_| ()))
+    })
+    .context("cannot start a thread")?;
+    let failures = failures.into_inner().expect("no worker panics");
+    let text: Vec<String> = failures.iter().map(|error| format!("{error:#}")).collect();
+    ensure!(text.is_empty(), "{}", text.join("\n"));
+    Ok(())
 }
 
 fn next<'a>(queue: &Mutex<impl Iterator<Item = &'a Source>>) -> Option<&'a Source> {

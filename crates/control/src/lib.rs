@@ -60,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod assembly;
 pub mod assignment;
 pub mod attach;
 pub mod capture;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use spec::{Initial, MapDef, Program, ProgramKind, Spec};
 use sys::stdio::{is_stdio, open_input};
 
-use crate::error::{Context as _, ObjectError, Result};
+use crate::error::{Context as _, Error, ObjectError, Result};
 use crate::map_names::OBJECT;
 use crate::text_map::bytes_map;
 
@@ -40,7 +40,8 @@ pub struct Source {
     pub kconfig: Vec<(String, String)>,
 }
 
-/// Reads a built-in object, or an object file; `-` is standard input.
+/// Reads a built-in object, an object file, or assembly source in a file whose name ends with
+/// `.s`; `-` is an object on standard input.
 ///
 /// # Errors
 /// Neither exists under this name, the file cannot be read, or it is malformed.
@@ -51,8 +52,24 @@ pub fn open(name: &str) -> Result<Opened> {
         let (name, bytes) = ((*name).to_owned(), Arc::default());
         return Ok(Opened { spec, builtin: true, name, source, bytes });
     }
+    if Path::new(name).extension().is_some_and(|ending| ending == "s") {
+        return assemble(name);
+    }
     let bytes = read(name)?;
     parse(if is_stdio(Path::new(name)) { "stdin" } else { name }, bytes)
+}
+
+/// Reads assembly source and makes an object of it; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read, or it has a mistake.
+pub fn assemble(name: &str) -> Result<Opened> {
+    let text = read(name)?;
+    let text = String::from_utf8_lossy(&text);
+    let file = if is_stdio(Path::new(name)) { "stdin" } else { name };
+    let bytes = spec::asm::source::assemble(file, &text);
+    let mistake = |mistake| Error::Assembly { file: file.to_owned(), mistake: Box::new(mistake) };
+    parse(file, bytes.map_err(mistake)?)
 }
 
 /// Parses the bytes of an object file with this path.

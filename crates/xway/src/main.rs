@@ -64,6 +64,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Filter(action) => cmd::filter::run(&action, context),
         Command::Check(args) => cmd::check::run(&args, context),
         Command::Disasm(args) => cmd::disasm::run(&args, context),
+        Command::Asm(args) => cmd::asm::run(&args, context),
         Command::Run(args) => cmd::run::run(&args, context),
         Command::Debug(args) => cmd::debug::run(&args, context),
         Command::Gen(args) => cmd::generate::run(&args, context),

@@ -52,6 +52,12 @@ pub enum Error {
     /// An object file is malformed, or has no such map or global variable.
     #[error("{0}")]
     Spec(#[from] spec::Error),
+    /// Assembly source has a mistake.
+    #[error("{file}: {mistake}")]
+    Assembly { file: String, mistake: Box<spec::asm::source::Error> },
+    /// An object cannot be written as assembly source.
+    #[error("{0}")]
+    Unprintable(#[from] spec::disasm::Unprintable),
     /// The request does not determine an object or a program.
     #[error("{0}")]
     Object(#[from] ObjectError),

@@ -8,6 +8,8 @@ pub(super) struct FunctionTypes {
     /// The types so far.
     pub builder: Builder,
     int: Option<u32>,
+    /// Of 8, 16, 32 and 64 bits.
+    unsigned: [Option<u32>; 4],
     xdp: Option<u32>,
     other: Option<u32>,
 }
@@ -26,12 +28,31 @@ impl FunctionTypes {
         *self.int.get_or_insert_with(|| self.builder.int("int", 32, true))
     }
 
+    /// An unsigned number of this size, or an array of bytes if there is none.
+    pub fn unsigned(&mut self, size: u32) -> u32 {
+        let index = self.int();
+        let Self { builder, unsigned, .. } = self;
+        let mut int = |name, bits: u32| {
+            let known = &mut unsigned[bits.trailing_zeros() as usize - 3];
+            *known.get_or_insert_with(|| builder.int(name, bits, false))
+        };
+        match size {
+            1 => int("unsigned char", 8),
+            2 => int("unsigned short", 16),
+            4 => int("unsigned int", 32),
+            8 => int("unsigned long long", 64),
+            _ => {
+                let byte = int("unsigned char", 8);
+                builder.array(byte, index, size)
+            }
+        }
+    }
+
     /// `int (struct xdp_md *ctx)`
     fn xdp(&mut self) -> u32 {
-        let int = self.int();
+        let (int, word) = (self.int(), self.unsigned(4));
         let Self { builder, xdp, .. } = self;
         *xdp.get_or_insert_with(|| {
-            let word = builder.int("unsigned int", 32, false);
             let fields = XDP_MD.map(|(name, bits)| (name, word, bits));
             let context = builder.structure("xdp_md", 24, &fields);
             let pointer = builder.ptr(context);

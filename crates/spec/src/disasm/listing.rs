@@ -50,7 +50,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The source text at a slot: where a line starts that differs from the one before.
-    fn line(&self, slot: usize, shown: &mut Option<Line>) -> Option<String> {
+    pub(super) fn line(&self, slot: usize, shown: &mut Option<Line>) -> Option<String> {
         let types = self.types?;
         let found = self.program.lines.binary_search_by_key(&slot, |line| line.slot).ok()?;
         let line = self.program.lines[found];
@@ -122,7 +122,7 @@ impl Names for Labelled<'_> {
 }
 
 /// Slots that jumps go to, numbered from 1 in program order.
-fn targets(insns: &[Insn]) -> BTreeMap<usize, usize> {
+pub(super) fn targets(insns: &[Insn]) -> BTreeMap<usize, usize> {
     let starts: Vec<usize> = slots(insns).collect();
     let mut targets: Vec<usize> = starts
         .iter()
@@ -134,7 +134,7 @@ fn targets(insns: &[Insn]) -> BTreeMap<usize, usize> {
     targets.into_iter().zip(1..).collect()
 }
 
-fn distance(insn: Insn) -> Option<i64> {
+pub(super) fn distance(insn: Insn) -> Option<i64> {
     match (insn.class(), insn.code) {
         (_, CALL | EXIT) => None,
         (CLASS_JMP32, code) if code == CLASS_JMP32 | JA => Some(insn.imm.into()),

@@ -11,9 +11,11 @@ mod jump;
 mod listing;
 mod memory;
 mod names;
+mod source;
 
 pub use listing::Listing;
 pub use names::{Names, Plain, SpecNames};
+pub use source::{Unprintable, source};
 
 use crate::insn::{
     CLASS_ALU, CLASS_ALU64, CLASS_JMP, CLASS_JMP32, CLASS_LD, CLASS_LDX, CLASS_ST, Insn,

@@ -209,6 +209,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Show the instructions of all programs", "disasm prog.o"),
             ("Show those of one program", "disasm prog.o --program count"),
+            ("Write the object as assembly source", "disasm prog.o --assembly"),
+        ],
+    ),
+    (
+        "asm",
+        &[
+            ("Assemble to drop.o", "asm drop.s"),
+            ("Assemble what another command writes", "asm - --output drop.o"),
         ],
     ),
     (

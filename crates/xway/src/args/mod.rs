@@ -143,6 +143,11 @@ pub enum Command {
     Check(CheckArgs),
     /// Print the instructions of an object's programs with source lines
     Disasm(DisasmArgs),
+    /// Assemble source in the notation of LLVM to an object file
+    ///
+    /// The source is what `clang -S` writes, or written by hand: docs/assembly.md describes it. All
+    /// commands that take an object file also take a source whose name ends with `.s`.
+    Asm(AsmArgs),
     /// Run a program on the packets of a capture, in user space or in the kernel
     Run(Box<RunArgs>),
     /// Step through a program on the packets of a capture, forward and backward
@@ -224,6 +229,21 @@ pub struct DisasmArgs {
     /// Program of the object; all of them without this option
     #[arg(long, value_name = "NAME")]
     pub program: Option<String>,
+
+    /// Print assembly source of the whole object, which `asm` assembles again
+    #[arg(long, conflicts_with = "program")]
+    pub assembly: bool,
+}
+
+/// `xway asm`.
+#[derive(Debug, clap::Args)]
+pub struct AsmArgs {
+    /// Assembly source; `-` is standard input
+    pub source: String,
+
+    /// Object file to write; `-` is standard output (default: name of the source, ending with .o)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `xway check`.

@@ -3,6 +3,7 @@
 //! Rule: the object is read after privileges were dropped, and nothing is loaded.
 
 use anyhow::Result;
+use control::assembly;
 use control::inventory::listing::object_listing;
 use control::object;
 
@@ -14,6 +15,10 @@ pub fn run(args: &DisasmArgs, context: &Context) -> Result<Exit> {
     named.input(&args.object);
     named.end()?;
     let opened = object::open(&args.object)?;
+    if args.assembly {
+        context.show(&assembly::source(&opened.spec)?)?;
+        return Ok(Exit::Done);
+    }
     let programs = match &args.program {
         Some(name) => vec![opened.choose(Some(name))?],
         None => opened.spec.programs.iter().collect(),

@@ -4,6 +4,7 @@
 //! that fails changes nothing, and its error names the remedy.
 
 pub mod apply;
+pub mod asm;
 pub mod attach;
 pub mod bench;
 pub mod capture;

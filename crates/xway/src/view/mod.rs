@@ -4,6 +4,7 @@
 //! to the libraries; the types that serialize here are compositions of single commands.
 
 pub mod apply;
+mod asm;
 pub mod attach;
 pub mod bench;
 pub mod browser;

@@ -4,7 +4,7 @@ use super::Error;
 use super::ext::{self, SectionInfo};
 use super::map::{self, POINTER};
 use super::unit::{Binding, Kind, Map, Symbol, Unit};
-use crate::asm::function_types::FunctionTypes;
+use crate::asm::function_types::{FunctionTypes, identifier};
 use crate::btf::Linkage;
 use crate::insn::Insn;
 use crate::model::{MapDef, MapKind, ProgramKind};
@@ -12,8 +12,8 @@ use crate::model::{MapDef, MapKind, ProgramKind};
 /// Adds `.BTF` and `.BTF.ext`. `file` is the name that source lines have.
 pub(super) fn add(unit: &mut Unit<'_>, file: &str) -> Result<(), Error> {
     let mut types = FunctionTypes::default();
-    maps(unit, &mut types);
-    variables(unit, &mut types);
+    maps(unit, &mut types)?;
+    variables(unit, &mut types)?;
     let file = types.builder.string(file);
     let mut info = Vec::new();
     for (number, section) in unit.sections.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn add(unit: &mut Unit<'_>, file: &str) -> Result<(), Error> {
 }
 
 /// A variable in `.maps` for each map, whose type has all of its properties.
-fn maps(unit: &Unit<'_>, types: &mut FunctionTypes) {
+fn maps(unit: &Unit<'_>, types: &mut FunctionTypes) -> Result<(), Error> {
     let mut vars = Vec::new();
     let mut end = 0;
     for Map { def, symbol, .. } in &unit.maps {
@@ -51,9 +51,7 @@ fn maps(unit: &Unit<'_>, types: &mut FunctionTypes) {
         vars.push((var, offset as u32, symbol.bytes as u32));
         end = offset as u32 + symbol.bytes as u32;
     }
-    if !vars.is_empty() {
-        types.builder.datasec(map::SECTION, end, &vars);
-    }
+    describe_section(types, map::SECTION, end, &vars)
 }
 
 /// `struct { int (*type)[1]; … }`
@@ -84,54 +82,61 @@ fn definition(types: &mut FunctionTypes, def: &MapDef) -> u32 {
 }
 
 /// A variable for each symbol of a data section.
-fn variables(unit: &Unit<'_>, types: &mut FunctionTypes) {
-    let mut byte = None;
+fn variables(unit: &Unit<'_>, types: &mut FunctionTypes) -> Result<(), Error> {
     for (number, section) in unit.sections.iter().enumerate() {
-        let data = [".rodata", ".data", ".bss"].iter().any(|base| {
-            section.name.strip_prefix(base).is_some_and(|rest| matches!(rest.get(..1), None | Some(".")))
-        });
-        if !data {
+        if !is_data(&section.name) {
             continue;
         }
-        let mut symbols: Vec<(u32, &Symbol<'_>)> = unit
-            .symbols
-            .iter()
-            .filter(|symbol| symbol.kind == Some(Kind::Object) && is_identifier(&symbol.name))
-            .filter_map(|symbol| match symbol.place {
-                Some((place, offset)) if place == number && symbol.bytes > 0 => {
-                    Some((offset as u32, symbol))
-                }
-                _ => None,
-            })
-            .collect();
-        symbols.sort_by_key(|(offset, _)| *offset);
-        symbols.dedup_by_key(|(offset, _)| *offset);
-        let vars: Vec<_> = symbols
-            .into_iter()
-            .map(|(offset, symbol)| {
-                let size = symbol.bytes as u32;
-                let builder = &mut types.builder;
-                let type_id = match size {
-                    1 => *byte.get_or_insert_with(|| builder.int("unsigned char", 8, false)),
-                    2 => builder.int("unsigned short", 16, false),
-                    4 => builder.int("unsigned int", 32, false),
-                    8 => builder.int("unsigned long long", 64, false),
-                    _ => {
-                        let byte =
-                            *byte.get_or_insert_with(|| builder.int("unsigned char", 8, false));
-                        let index = types.int();
-                        types.builder.array(byte, index, size)
-                    }
-                };
-                let local = symbol.binding == Binding::Local;
-                let linkage = if local { Linkage::Static } else { Linkage::Global };
-                (types.builder.var(&symbol.name, type_id, linkage), offset, size)
-            })
-            .collect();
-        if !vars.is_empty() {
-            types.builder.datasec(&section.name, section.bytes.len() as u32, &vars);
-        }
+        let symbols = symbols(unit, number, Kind::Object);
+        let inside = symbols.into_iter().filter(|(offset, symbol)| {
+            let end = u64::from(*offset).saturating_add(symbol.bytes);
+            symbol.bytes > 0 && end <= section.len() && identifier(&symbol.name) == symbol.name
+        });
+        let vars = inside.map(|(offset, symbol)| {
+            let size = symbol.bytes as u32;
+            let type_id = types.unsigned(size);
+            let local = symbol.binding == Binding::Local;
+            let linkage = if local { Linkage::Static } else { Linkage::Global };
+            (types.builder.var(&symbol.name, type_id, linkage), offset, size)
+        });
+        let vars: Vec<_> = vars.collect();
+        describe_section(types, &section.name, section.bytes.len() as u32, &vars)?;
     }
+    Ok(())
+}
+
+fn is_data(name: &str) -> bool {
+    [".rodata", ".data", ".bss"].iter().any(|base| {
+        name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+/// Symbols of a section by their offset, one at each.
+fn symbols<'u, 'a>(unit: &'u Unit<'a>, section: usize, kind: Kind) -> Vec<(u32, &'u Symbol<'a>)> {
+    let placed = unit.symbols.iter().filter(|symbol| symbol.kind == Some(kind));
+    let placed = placed.filter_map(|symbol| match symbol.place {
+        Some((place, offset)) if place == section => Some((offset as u32, symbol)),
+        _ => None,
+    });
+    let mut found: Vec<_> = placed.collect();
+    found.sort_by_key(|(offset, _)| *offset);
+    found.dedup_by_key(|(offset, _)| *offset);
+    found
+}
+
+fn describe_section(
+    types: &mut FunctionTypes,
+    name: &str,
+    size: u32,
+    vars: &[(u32, u32, u32)],
+) -> Result<(), Error> {
+    if vars.len() > MAX_VARIABLES {
+        return Err(Error::File(format!("section {name} has more than {MAX_VARIABLES} variables")));
+    }
+    if !vars.is_empty() {
+        types.builder.datasec(name, size, vars);
+    }
+    Ok(())
 }
 
 /// A `FUNC` for each function of a section, by its offset.
@@ -139,17 +144,7 @@ fn functions(unit: &Unit<'_>, section: usize, types: &mut FunctionTypes) -> Vec<
     let name = &unit.sections[section].name;
     let is_text = name.starts_with(".text");
     let xdp = ProgramKind::from_name(name).is_some_and(ProgramKind::is_xdp);
-    let mut found: Vec<(u32, &Symbol<'_>)> = unit
-        .symbols
-        .iter()
-        .filter(|symbol| symbol.kind == Some(Kind::Function))
-        .filter_map(|symbol| match symbol.place {
-            Some((place, offset)) if place == section => Some((offset as u32, symbol)),
-            _ => None,
-        })
-        .collect();
-    found.sort_by_key(|(offset, _)| *offset);
-    found.dedup_by_key(|(offset, _)| *offset);
+    let found = symbols(unit, section, Kind::Function);
     let typed = found.into_iter().map(|(offset, symbol)| {
         let entry = !is_text && symbol.binding != Binding::Local;
         (offset, types.function(&symbol.name, entry, entry && xdp))
@@ -157,6 +152,5 @@ fn functions(unit: &Unit<'_>, section: usize, types: &mut FunctionTypes) -> Vec<
     typed.collect()
 }
 
-fn is_identifier(name: &str) -> bool {
-    crate::asm::function_types::identifier(name) == name
-}
+/// The kernel counts them in 16 bits.
+const MAX_VARIABLES: usize = 0xffff;

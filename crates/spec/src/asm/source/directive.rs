@@ -79,7 +79,11 @@ fn directive<'a>(unit: &mut Unit<'a>, name: &str, cursor: &mut Cursor<'a>) -> Re
 
 /// `NAME[,"flags"[,@type[,N]]]`
 fn section<'a>(unit: &mut Unit<'a>, cursor: &mut Cursor<'a>) -> Result<()> {
+    let before = cursor.clone();
     let name = data::name(cursor, "the name of a section")?;
+    if unit.sections.len() >= MAX_SECTIONS {
+        return Err(before.wrong(format!("at most {MAX_SECTIONS} sections")));
+    }
     enter(unit, &name);
     if unit.skipped {
         cursor.finish();
@@ -228,10 +232,10 @@ fn license<'a>(unit: &mut Unit<'a>, cursor: &mut Cursor<'a>) -> Result<()> {
 }
 
 /// Directives without an effect on the object.
-const IGNORED: &[&str] =
-    &["file", "loc", "ident", "addrsig", "addrsig_sym"];
+const IGNORED: &[&str] = &["file", "loc", "ident", "addrsig", "addrsig_sym"];
 
 /// Flags of sections by their letters: `SHF_*`.
 const FLAGS: &[(u8, u64)] = &[(b'w', 1), (b'a', 2), (b'x', 4), (b'M', 0x10), (b'S', 0x20)];
 
 const MAX_ALIGN: u32 = 4096;
+const MAX_SECTIONS: usize = 4096;

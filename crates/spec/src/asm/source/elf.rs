@@ -52,9 +52,8 @@ impl Symbols {
         }
         let sections: Vec<usize> =
             (0..by_section.len()).filter(|section| by_section[*section] != 0).collect();
-        let needed = |symbol: &Symbol<'_>| {
-            symbol.needed && !(symbol.is_private() && symbol.place.is_some())
-        };
+        let needed =
+            |symbol: &Symbol<'_>| symbol.needed && !(symbol.is_private() && symbol.place.is_some());
         let needed = (0..unit.symbols.len()).filter(|symbol| needed(&unit.symbols[*symbol]));
         let is_local = |symbol: &usize| unit.symbols[*symbol].binding == Binding::Local;
         let (mut named, global): (Vec<usize>, Vec<usize>) = needed.partition(is_local);
@@ -157,12 +156,15 @@ fn emit(
             writer.pad_until(offset);
         }
         for relocation in &section.relocations {
-            writer.write_relocation(false, &Rel {
-                r_offset: relocation.offset,
-                r_sym: symbols.index(relocation.referent),
-                r_type: elf::RelocationType(relocation.kind),
-                r_addend: 0,
-            });
+            writer.write_relocation(
+                false,
+                &Rel {
+                    r_offset: relocation.offset,
+                    r_sym: symbols.index(relocation.referent),
+                    r_type: elf::RelocationType(relocation.kind),
+                    r_addend: 0,
+                },
+            );
         }
     }
     write_symbols(writer, unit, symbols, layout);
@@ -234,9 +236,7 @@ fn write_headers(
         });
         if let Some((name, offset)) = place.relocations {
             let count = section.relocations.len();
-            writer.write_relocation_section_header(
-                name, place.index, symtab, offset, count, false,
-            );
+            writer.write_relocation_section_header(name, place.index, symtab, offset, count, false);
         }
     }
     writer.write_symtab_section_header((1 + symbols.sections.len() + symbols.local) as u32);
@@ -258,7 +258,7 @@ fn align(section: &Section<'_>) -> u64 {
 /// Flags of a section for which the source gives none.
 fn flags(section: &Section<'_>) -> u64 {
     let named = |base: &str| section.name.starts_with(base);
-    if section.is_code() || ProgramKind::from_name(&section.name).is_some() {
+    if section.is_code() || named(".text") || ProgramKind::from_name(&section.name).is_some() {
         ALLOC | EXECINSTR
     } else if named(".rodata") {
         ALLOC

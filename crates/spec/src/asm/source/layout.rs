@@ -25,6 +25,25 @@ pub(super) fn complete(unit: &mut Unit<'_>) -> Result<()> {
         jumps(unit, section)?;
         references(unit, section)?;
         unit.sections[section].relocations.sort_by_key(|relocation| relocation.offset);
+        undefined(unit, section)?;
+    }
+    Ok(())
+}
+
+/// Without types, no loader knows what a symbol of the kernel is.
+fn undefined(unit: &Unit<'_>, section: usize) -> Result<()> {
+    let relocations = unit.sections[section].relocations.iter().filter(|_| !unit.has_types());
+    for relocation in relocations {
+        let Referent::Symbol(number) = relocation.referent else { continue };
+        let symbol = &unit.symbols[number];
+        if symbol.place.is_none() {
+            return Err(Error {
+                line: line(unit, section, relocation.offset as usize / Insn::SIZE),
+                column: 1,
+                token: symbol.name.clone(),
+                expected: EXPECTED_SYMBOL.to_owned(),
+            });
+        }
     }
     Ok(())
 }
@@ -294,3 +313,7 @@ const R_BPF_64_ABS64: u32 = 2;
 const R_BPF_64_ABS32: u32 = 3;
 const R_BPF_64_NODYLD32: u32 = 4;
 const R_BPF_64_32: u32 = 10;
+
+/// What a reference must name in a source without types.
+const EXPECTED_SYMBOL: &str = "a label, map or helper: functions and variables of the kernel \
+                               need the types that `clang -g -S` writes";

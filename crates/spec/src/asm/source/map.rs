@@ -66,11 +66,16 @@ fn size(def: &MapDef) -> u32 {
 }
 
 fn definition(cursor: &mut Cursor<'_>, outer: bool) -> Result<MapDef> {
-    let kind = cursor.take(token::Kind::Word, "a type of maps, such as hash or array")?;
-    let known = (1..MAX_KIND).map(MapKind).find(|known| known.name() == Some(kind.text));
-    let known = known.ok_or_else(|| {
-        cursor.wrong_at(kind, "a type of maps, such as hash, array or percpu_array")
-    })?;
+    let before = cursor.clone();
+    let known = if cursor.peek().is_some_and(|kind| kind.kind == token::Kind::Number) {
+        Some(MapKind(cursor.unsigned(u32::MAX)?))
+    } else {
+        let name = cursor.word();
+        cursor.skip(1);
+        (1..MAX_KIND).map(MapKind).find(|known| known.name() == Some(name))
+    };
+    let expected = "a type of maps, such as hash, array or percpu_array";
+    let known = known.ok_or_else(|| before.wrong(expected))?;
     let mut def = MapDef { kind: known, ..MapDef::default() };
     while let Some(word) = cursor.peek().filter(|word| word.kind == token::Kind::Word) {
         attribute(cursor, word, &mut def, outer)?;

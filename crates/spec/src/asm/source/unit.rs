@@ -257,9 +257,8 @@ impl Section<'_> {
         }
         let len = (self.bytes.len() as u64).checked_add(count);
         let len = len.filter(|len| *len <= MAX_DATA);
-        let len = len.ok_or_else(|| {
-            cursor.wrong(format!("a section of at most {MAX_DATA} bytes"))
-        })?;
+        let len =
+            len.ok_or_else(|| cursor.wrong(format!("a section of at most {MAX_DATA} bytes")))?;
         self.bytes.resize(len as usize, byte);
         Ok(())
     }

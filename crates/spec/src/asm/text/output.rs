@@ -41,8 +41,7 @@ impl Patch<'_> {
         let (Target::Distance(_, spot) | Target::Label(spot)) = self.target;
         match self.form {
             Form::Near => {
-                let too_far =
-                    |_| spot.error("a place within 32767 slots: `gotol` goes further");
+                let too_far = |_| spot.error("a place within 32767 slots: `gotol` goes further");
                 insn.off = i16::try_from(distance).map_err(too_far)?;
             }
             Form::Far | Form::Call | Form::Address => {

@@ -1,4 +1,6 @@
-//! Sources → objects: what clang wrote, what an author writes, what is refused.
+//! Sources → objects: what an author writes, every committed object, what is refused. `cargo xtask
+//! bpf --check` assembles what clang writes.
 
 mod authored;
-mod clang;
+mod errors;
+mod objects;
