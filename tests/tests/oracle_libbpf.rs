@@ -8,6 +8,7 @@
 mod libbpf_support;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::os::fd::AsFd;
 
 use kernel::{LoadOptions, Object, Program};
@@ -66,28 +67,48 @@ fn maps_are_defined_alike() {
 
 #[test]
 fn programs_are_loaded_alike() {
-    let types = kernel_types();
     for name in taken().filter(|name| !is_unlinked(name)) {
-        let mut spec = spec_of(&name);
-        let theirs = open(&name, None).unwrap();
+        let (spec, theirs) = (spec_of(&name), open(&name, None).unwrap());
         assert_eq!(programs_of(&spec), theirs.programs(), "{name}");
-        if ONE_OF.contains(&&*name) {
-            continue;
+        if !ONE_OF.contains(&&*name) {
+            loaded_alike(&name, spec, theirs);
         }
-        let loaded = theirs.load_all().unwrap_or_else(|error| panic!("{name}: {error}"));
-        spec.relocate(&types).unwrap();
-        let all = spec.programs.iter().map(|program| program.name.clone()).collect();
-        let options = LoadOptions { programs: Some(all), ..LoadOptions::default() };
-        let object = Object::load(&spec, &options).unwrap_or_else(|error| panic!("{error}"));
-        for (ours, theirs) in spec.programs.iter().zip(loaded.progs()) {
-            let label = format!("{name} {}", ours.name);
-            let whole = assert_same_code(&label, ours, theirs.insns());
-            let fd = theirs.as_fd().try_clone_to_owned().unwrap();
-            let theirs = Program::from_fd(fd, &ours.name).unwrap();
-            let [ours, theirs] = [object.program(&ours.name).unwrap(), &theirs].map(in_kernel);
-            assert_eq!(ours.1, theirs.1, "{label}");
-            assert!(ours.0 == theirs.0 || !whole, "{label}: {ours:?}, {theirs:?}");
-        }
+    }
+}
+
+/// Objects that are written as assembly source, and assembled.
+#[test]
+fn assembled_objects_are_loaded_alike() {
+    let path = std::env::temp_dir().join(format!("xway-assembled-{}.o", std::process::id()));
+    let mut compared = 0;
+    for name in taken().filter(|name| !is_unlinked(name) && !ONE_OF.contains(&&**name)) {
+        let Ok(source) = spec::disasm::source(&spec_of(&name)) else { continue };
+        let object = spec::asm::source::assemble(&name, &source).unwrap();
+        fs::write(&path, &object).unwrap();
+        let theirs = libbpf_support::open_file(&path, None);
+        let _ = fs::remove_file(&path);
+        let spec = Spec::parse(&name, &object).unwrap();
+        loaded_alike(&name, spec, theirs.unwrap_or_else(|error| panic!("{name}: {error}")));
+        compared += 1;
+    }
+    assert!(compared >= 10, "{compared}");
+}
+
+/// Instructions after relocation, and what the kernel has after both loaded all programs.
+fn loaded_alike(name: &str, mut spec: Spec, theirs: libbpf_support::Theirs) {
+    let loaded = theirs.load_all().unwrap_or_else(|error| panic!("{name}: {error}"));
+    spec.relocate(&kernel_types()).unwrap();
+    let all = spec.programs.iter().map(|program| program.name.clone()).collect();
+    let options = LoadOptions { programs: Some(all), ..LoadOptions::default() };
+    let object = Object::load(&spec, &options).unwrap_or_else(|error| panic!("{error}"));
+    for (ours, theirs) in spec.programs.iter().zip(loaded.progs()) {
+        let label = format!("{name} {}", ours.name);
+        let whole = assert_same_code(&label, ours, theirs.insns());
+        let fd = theirs.as_fd().try_clone_to_owned().unwrap();
+        let theirs = Program::from_fd(fd, &ours.name).unwrap();
+        let [ours, theirs] = [object.program(&ours.name).unwrap(), &theirs].map(in_kernel);
+        assert_eq!(ours.1, theirs.1, "{label}");
+        assert!(ours.0 == theirs.0 || !whole, "{label}: {ours:?}, {theirs:?}");
     }
 }
 

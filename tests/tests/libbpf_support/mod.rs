@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -50,6 +51,11 @@ pub fn is_old(section: &str) -> bool {
 
 /// `target`: the object whose types stand for the kernel's.
 pub fn open(name: &str, target: Option<&str>) -> libbpf_rs::Result<Theirs> {
+    open_file(&prebuilt(name), target)
+}
+
+/// As [`open`], a file at any path.
+pub fn open_file(path: &Path, target: Option<&str>) -> libbpf_rs::Result<Theirs> {
     // Its messages come with each error, too.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -62,7 +68,7 @@ pub fn open(name: &str, target: Option<&str>) -> libbpf_rs::Result<Theirs> {
     if let Some(target) = target {
         builder.btf_custom_path(prebuilt(target))?;
     }
-    Ok(Theirs { object: builder.open_file(prebuilt(name))?, _pins: pins })
+    Ok(Theirs { object: builder.open_file(path)?, _pins: pins })
 }
 
 impl Theirs {

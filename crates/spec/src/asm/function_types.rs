@@ -8,7 +8,7 @@ pub(super) struct FunctionTypes {
     /// The types so far.
     pub builder: Builder,
     int: Option<u32>,
-    /// Of 8, 16, 32 and 64 bits.
+    /// Numbers of 8, 16, 32 and 64 bits.
     unsigned: [Option<u32>; 4],
     xdp: Option<u32>,
     other: Option<u32>,

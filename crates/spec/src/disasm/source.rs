@@ -3,7 +3,7 @@
 //! Rule: assembled again, it has the same programs, maps and variables. What the notation of an
 //! instruction cannot express is written as a number. Not kept: types, and what needs them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use thiserror::Error;
@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::listing::{self, Listing};
 use super::{Names, SpecNames, insn, slots};
 use crate::asm::text;
-use crate::btf::Linkage;
+use crate::btf::{Kind, Linkage};
 use crate::insn::{Insn, LD_IMM64, PSEUDO_CALL};
 use crate::model::{Global, Initial, MapDef, Program, Spec, Target};
 
@@ -24,6 +24,9 @@ pub enum Unprintable {
     /// The object reads variables of the kernel's configuration.
     #[error("the object reads the kernel's configuration, which assembly source cannot describe")]
     Kconfig,
+    /// The kernel finds an object of its own in a map's values by its type.
+    #[error("map `{map}` contains `{object}`, which assembly source cannot describe")]
+    KernelObject { map: String, object: String },
     /// Two functions have a name in common.
     #[error("the object has two functions `{0}`: assembly source needs different names")]
     Name(String),
@@ -38,6 +41,11 @@ pub fn source(spec: &Spec) -> Result<String, Unprintable> {
         return Err(Unprintable::Kconfig);
     }
     let mut text = format!("    .license {}\n", quoted(spec.license.as_bytes()));
+    for map in &spec.maps {
+        if let Some(object) = kernel_object(spec, map) {
+            return Err(Unprintable::KernelObject { map: map.name.clone(), object });
+        }
+    }
     for map in spec.maps.iter().filter(|map| map.contents.is_none()) {
         let _ = write!(text, "\n    .map {} {}", map.name, definition(map));
         values(spec, map, &mut text);
@@ -57,6 +65,27 @@ pub fn source(spec: &Spec) -> Result<String, Unprintable> {
         text.extend(bodies.iter().map(String::as_str));
     }
     Ok(text)
+}
+
+/// A lock, timer, list or pointer of the kernel in a map's values, or in its variables.
+fn kernel_object(spec: &Spec, map: &MapDef) -> Option<String> {
+    let btf = spec.btf.as_ref()?;
+    let mut types = vec![map.value_type];
+    let mut seen = BTreeSet::new();
+    while let Some(id) = types.pop() {
+        let Some(ty) = btf.resolve(id).filter(|ty| seen.insert(ty.id())) else { continue };
+        if OBJECTS.contains(&ty.name()) {
+            return Some(format!("struct {}", ty.name()));
+        }
+        let tag = btf.ty(ty.target()).filter(|tag| tag.kind() == Kind::TypeTag);
+        if let Some(tag) = tag.filter(|_| ty.kind() == Kind::Ptr) {
+            return Some(format!("a pointer with the tag {}", tag.name()));
+        }
+        types.extend(ty.members().map(|member| member.type_id));
+        types.extend(ty.array().map(|array| array.element));
+        types.extend(ty.vars().map(|var| var.type_id));
+    }
+    None
 }
 
 /// `hash key=4 value=8 entries=16`
@@ -237,10 +266,9 @@ impl Body<'_> {
 /// Lines for an instruction: its text if it reads back as the same, else numbers.
 fn statement(insns: &[Insn], slot: usize, names: &Labelled<'_>) -> Vec<String> {
     let one = insns[slot];
-    if one.is_call() && one.src == PSEUDO_CALL {
-        if let Some(name) = names.names.call(slot, one) {
-            return vec![format!("call {name}")];
-        }
+    let callee = names.names.call(slot, one);
+    if let Some(name) = callee.filter(|_| one.is_call() && one.src == PSEUDO_CALL) {
+        return vec![format!("call {name}")];
     }
     if let Some(symbol) = names.symbol(slot) {
         return vec![format!("r{} = {symbol} ll", one.dst)];
@@ -328,3 +356,16 @@ fn quoted(bytes: &[u8]) -> String {
 
 /// Zero bytes that are written as numbers.
 const NUMBER: usize = 16;
+/// Structures that the kernel looks for in values of maps (`btf_field_type()` in `kernel/bpf/btf.c`).
+const OBJECTS: &[&str] = &[
+    "bpf_spin_lock",
+    "bpf_res_spin_lock",
+    "bpf_timer",
+    "bpf_wq",
+    "bpf_task_work",
+    "bpf_list_head",
+    "bpf_list_node",
+    "bpf_rb_root",
+    "bpf_rb_node",
+    "bpf_refcount",
+];

@@ -37,6 +37,9 @@ fn labels<'a>(unit: &mut Unit<'a>, cursor: &mut Cursor<'a>) -> Result<()> {
         let Some(name) = cursor.peek().filter(|name| name.kind == token::Kind::Word) else {
             return Ok(());
         };
+        if cursor.at_register() {
+            return Err(cursor.wrong("a name that is not one of a register"));
+        }
         if !unit.skipped {
             unit.define(cursor.line, cursor.spot(name))?;
         }

@@ -6,6 +6,7 @@ use crate::asm::source::{Error, assemble};
 const TABLE: &[(&str, usize, usize, &str, &str)] = &[
     (".sect xdp", 1, 1, ".sect", "a directive such as .section"),
     ("a: exit\n\na: exit", 3, 1, "a", "a new label: this one is in line 1"),
+    ("r1: exit", 1, 1, "r1", "a name that is not one of a register"),
     ("goto b\n.data\nb: .long 1", 1, 6, "b", "a label of this section"),
     ("goto b", 1, 6, "b", "a label of this section"),
     ("exit\n.long 1", 2, 7, "1", "an instruction: this section contains code"),
