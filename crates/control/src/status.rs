@@ -159,8 +159,8 @@ impl StatusMonitor {
 }
 
 impl Status {
-    /// What runs at a moment, with rates since an earlier one. `is_measured` if the kernel measured
-    /// the time of runs between them; otherwise, only a program with runs has a time.
+    /// What runs, with rates since an earlier snapshot. `is_measured` if the kernel measured the
+    /// time of runs between them; otherwise, only a program with runs has a time.
     pub fn between(before: &Snapshot, now: &Snapshot, is_measured: bool) -> Self {
         let interval = Interval::new(before, now, is_measured);
         let interfaces = now.interfaces.iter().map(|one| Interface {

@@ -171,6 +171,6 @@ pub struct SocketLoad {
     pub tx_invalid: Total,
 }
 
-const PACKETS: [&str; 4] = ["packets", "xdp_packets", "cnt", "pkts"];
+const PACKETS: [&str; 5] = ["packets", "xdp_packets", "cnt", "pkts", "xdp_xmit"];
 const BYTES: [&str; 2] = ["bytes", "xdp_bytes"];
 const XDP_DROPS: [&str; 2] = ["xdp_drops", "xdp_drop"];
