@@ -70,6 +70,36 @@ fn each_member_runs_for_the_packets_that_reach_it() {
     assert_eq!(members[0]["packets"], 12, "counters of verdicts continue: {members:#}");
 }
 
+/// Members that cannot be composed are programs of their own, which main reaches by tail calls.
+#[test]
+fn members_that_are_reached_by_tail_calls_are_counted() {
+    let stage = chained();
+    let deep = prebuilt("test/deep.o");
+    let report = stage.json(&["chain", "eth0", "add", deep.to_str().unwrap()]);
+    assert_eq!(report["form"], "tail-calls", "{report:#}");
+    let before = stage.attached();
+    let child = counting(&stage);
+    for (port, count) in [(7, 5), (9, 4), (11, 3)] {
+        stage.send(&stage.flow(port).udp(b"x").unwrap(), count);
+    }
+    let counted = || {
+        let report = stage.json(&["chain", "eth0", "show"]);
+        Ok((report["members"][3]["packets"] == 3).then_some(()))
+    };
+    until("packets", PATIENCE, counted).unwrap();
+    interrupt(&child);
+    let report = Answer::of(child.wait_with_output().unwrap()).json(0);
+    let expected = [("filter", 12), ("drop", 8), ("seen", 3), ("deep", 3)];
+    assert_eq!(first(&report), expected.map(|(name, runs)| (name.to_owned(), runs)), "{report:#}");
+    assert_eq!(stage.attached(), before, "what ran before runs again");
+    stage.send(&stage.flow(9).udp(b"x").unwrap(), 2);
+    let continued = || {
+        let report = stage.json(&["chain", "eth0", "show"]);
+        Ok((report["members"][0]["packets"] == 14).then_some(()))
+    };
+    until("counters of verdicts continue", PATIENCE, continued).unwrap();
+}
+
 #[test]
 fn a_killed_counter_leaves_what_ran_before() {
     let stage = chained();

@@ -33,6 +33,29 @@ pub enum Counters {
     },
 }
 
+/// The values of all counters of a program at one moment, also by CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Which counters they are.
+    pub origin: Origin,
+    /// The sum of all CPUs.
+    pub counts: Counts,
+    /// For each possible CPU in order: packets by verdict, without reasons. For a member of a chain
+    /// they include what an earlier member counted in its place.
+    pub cpus: Vec<Counts>,
+}
+
+/// Identifies counters: as long as it is the same, they only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Id of the map.
+    pub map: u32,
+    /// Number of the slot in a verdict map.
+    pub slot: u32,
+    /// Packets that an earlier program counted in the slot.
+    pub before: u64,
+}
+
 /// Slots of a verdict map: a chain keeps the map when its members change.
 pub const VERDICT_SLOTS: u32 = compose::MAX_LINKS as u32;
 
@@ -91,6 +114,33 @@ impl Counters {
         Self::Verdicts { map, slot, before: Box::default() }
     }
 
+    /// Reads all counters together, also by CPU.
+    pub fn read_by_cpu(&self) -> Result<Counted> {
+        match self {
+            Self::Reasons { map, labels } => {
+                let (stats, cpus) = Stats::read_by_cpu(map, labels)?;
+                Ok(Counted {
+                    origin: Origin { map: map.id(), ..Origin::default() },
+                    counts: Counts::by_reason(&stats),
+                    cpus: cpus.iter().map(Counts::of_verdicts).collect(),
+                })
+            }
+            Self::Verdicts { map, slot, before } => {
+                let values = map.lookup_per_cpu(&[0; 4])?;
+                let of_cpu = |value| SlotTotals::read([value], *slot).unwrap_or_default();
+                let values = values.iter().flat_map(|all| all.values());
+                let cpus: Vec<_> = values.map(of_cpu).collect();
+                let all = cpus.iter().fold(SlotTotals::default(), |sum, one| sum.plus(one));
+                let packets = before.counts.iter().map(|[packets, _]| packets).sum();
+                Ok(Counted {
+                    origin: Origin { map: map.id(), slot: *slot, before: packets },
+                    counts: Counts::by_verdict(&all.since(before)),
+                    cpus: cpus.iter().map(Counts::by_verdict).collect(),
+                })
+            }
+        }
+    }
+
     /// Reads all counters.
     pub fn read(&self) -> Result<Counts> {
         match self {
@@ -143,6 +193,17 @@ impl Counts {
     /// Packets and bytes with a verdict, 0 if there were none.
     pub fn verdict(&self, verdict: Verdict) -> Count {
         self.verdicts.get(&verdict).copied().unwrap_or_default()
+    }
+
+    /// Packets and bytes with any result.
+    pub fn total(&self) -> Count {
+        self.verdicts.values().copied().fold(self.invalid, |sum, one| sum + one)
+    }
+
+    fn of_verdicts(counts: &[Count; Verdict::ALL.len()]) -> Self {
+        let counts = Verdict::ALL.into_iter().zip(counts.iter().copied());
+        let verdicts = counts.filter(|(_, count)| *count != Count::default()).collect();
+        Self { verdicts, ..Self::default() }
     }
 
     fn by_reason(stats: &Stats) -> Self {

@@ -10,6 +10,7 @@
 //!     ├──────▶ losses   lost frames by cause, with remedies
 //!     ├──────▶ lockout  changes that would end the operator's own session
 //!     ├──────▶ status    interfaces, programs, rates by verdict
+//!     ├──────▶ overview  interfaces, programs, queues and processors, with rates
 //!     ├──────▶ doctor    what this kernel and this user allow
 //!     └──────▶ host      the live host as a world for the engine
 //!
@@ -56,7 +57,7 @@
 //! `counters` and `rates`; `lockout` and `deadline`; `target`, `record` and `tags` (an
 //! interface that is being changed); `attach`;
 //! then the functions `drop`, `forward` and `filter`; `apply`, which calls them for a
-//! `declaration`; what reads them, `status` and `metrics`; and `daemon`.
+//! `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
 
 pub mod apply;
@@ -92,9 +93,11 @@ pub mod memory;
 pub mod metrics;
 mod notice;
 pub mod object;
+pub mod overview;
 pub mod rates;
 pub mod record;
 pub mod session;
+pub mod snapshot;
 pub mod state;
 pub mod status;
 mod tags;

@@ -4,6 +4,7 @@
 //! have the same program and maps of their own. A program that was attached alone has no such
 //! record: it is a chain of one.
 
+use kernel::PerCpu;
 use serde::{Deserialize, Serialize};
 use spec::compose::{SlotTotals, VERDICTS_MAP, VerdictSet};
 use spec::{Map as _, Verdict};
@@ -133,19 +134,22 @@ pub fn counters(member: &Member, generation: &Generation) -> Result<Option<Count
 /// Average nanoseconds of a member's run without the reading of the clock, among the packets that
 /// were timed; `None` if there were none.
 pub fn run_time(member: &Member, generation: &Generation) -> Result<Option<f64>> {
-    let map = generation.map_if_kept(VERDICTS_MAP)?;
-    let (Some(slot), Some(map)) = (member.slot, map) else { return Ok(None) };
+    let Some(map) = generation.map_if_kept(VERDICTS_MAP)? else { return Ok(None) };
     let values = map.lookup_per_cpu(&[0; 4])?;
-    let values = || values.iter().flat_map(|all| all.values());
-    let totals = SlotTotals::read(values(), slot).unwrap_or_default();
+    Ok(values.and_then(|values| run_time_in(member, &values)))
+}
+
+/// As [`run_time`], from the values of the chain's verdict map.
+pub fn run_time_in(member: &Member, values: &PerCpu) -> Option<f64> {
+    let totals = SlotTotals::read(values.values(), member.slot?).unwrap_or_default();
     let totals = totals.since(&member.totals_before());
-    let clock = SlotTotals::clock_ns(values());
+    let clock = SlotTotals::clock_ns(values.values());
     let run = |clock: f64| (totals.ns as f64 / totals.samples as f64 - clock).max(0.0);
-    Ok(clock.filter(|_| totals.samples > 0).map(run))
+    clock.filter(|_| totals.samples > 0).map(run)
 }
 
 /// Packets by the verdicts of the whole chain: of each member those that are final.
-pub fn final_counts(members: &[(Member, Counts)]) -> Counts {
+pub fn final_counts(members: &[(&Member, &Counts)]) -> Counts {
     let mut total = Counts::default();
     for (number, (member, counts)) in members.iter().enumerate() {
         let is_last = number + 1 == members.len();
@@ -214,8 +218,8 @@ mod tests {
             let verdicts = [(Verdict::Pass, count(pass)), (Verdict::Drop, count(drop))];
             Counts { verdicts: verdicts.into(), ..Counts::default() }
         };
-        let first = (member("first", &[Verdict::Pass]), counts(70, 30));
-        let last = (member("last", &[Verdict::Pass]), counts(60, 10));
-        assert_eq!(final_counts(&[first, last]), counts(60, 40));
+        let (first, last) = (member("first", &[Verdict::Pass]), member("last", &[Verdict::Pass]));
+        let members = [(&first, &counts(70, 30)), (&last, &counts(60, 10))];
+        assert_eq!(final_counts(&members), counts(60, 40));
     }
 }

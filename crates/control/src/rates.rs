@@ -1,6 +1,7 @@
 //! Rates: two readings of counters and the time between them.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use functions::stats::Count;
 use serde::Serialize;
@@ -31,10 +32,11 @@ pub struct Reason {
     pub rate: Rate,
 }
 
-/// Totals since the program was attached, and rates over the interval. `bps` is bits per second.
+/// Totals, and rates over the interval. `bps` is bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
-    /// Packets since the program was loaded, over all interfaces that run it.
+    /// Packets since they were first counted: those of a program since it was loaded, over all
+    /// interfaces that run it.
     pub packets: u64,
     /// Bytes of these packets, from the Ethernet header on, without checksum.
     pub bytes: u64,
@@ -62,6 +64,15 @@ impl Rates {
             invalid: rate(before.invalid, now.invalid),
             reasons: reasons.collect(),
         }
+    }
+}
+
+impl AddAssign for Rate {
+    fn add_assign(&mut self, other: Self) {
+        self.packets = self.packets.wrapping_add(other.packets);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+        self.pps += other.pps;
+        self.bps += other.bps;
     }
 }
 

@@ -39,7 +39,20 @@ pub struct Stats {
 impl Stats {
     /// Reads the map that is called [`MAP`] in the object that `labels` came from.
     pub fn read<M: Map>(map: &M, labels: &[String]) -> Result<Self, M::Error> {
-        let (mut rows, values) = (Vec::new(), map.array()?);
+        Ok(Self::of(&map.array()?, labels))
+    }
+
+    /// As [`read`](Self::read), with the counts of each CPU by verdict from the same reading.
+    pub fn read_by_cpu<M: Map>(
+        map: &M,
+        labels: &[String],
+    ) -> Result<(Self, Vec<[Count; Verdict::ALL.len()]>), M::Error> {
+        let values = map.array()?;
+        Ok((Self::of(&values, labels), by_cpu(&values, labels.len())))
+    }
+
+    fn of(values: &[Vec<u8>], labels: &[String]) -> Self {
+        let mut rows = Vec::new();
         for (reason, label) in labels.iter().enumerate() {
             for verdict in Verdict::ALL {
                 let index = reason * Verdict::ALL.len() + verdict as usize;
@@ -50,7 +63,7 @@ impl Stats {
                 }
             }
         }
-        Ok(Self { rows })
+        Self { rows }
     }
 
     /// The sum of the counters with a verdict.
@@ -91,7 +104,7 @@ impl Count {
         let word =
             |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let mut sum = Self::default();
-        for cpu in value.chunks_exact(16) {
+        for cpu in value.chunks_exact(COUNT) {
             sum += Self { packets: word(&cpu[..8]), bytes: word(&cpu[8..]) };
         }
         sum
@@ -123,6 +136,21 @@ impl AddAssign for Count {
     }
 }
 
+/// For each CPU: packets by verdict, the sum of all reasons.
+fn by_cpu(values: &[Vec<u8>], reasons: usize) -> Vec<[Count; Verdict::ALL.len()]> {
+    let mut cpus = Vec::new();
+    for (index, value) in values.iter().take(reasons * Verdict::ALL.len()).enumerate() {
+        for (cpu, count) in value.chunks_exact(COUNT).enumerate() {
+            if cpus.len() <= cpu {
+                cpus.resize(cpu + 1, Default::default());
+            }
+            let of_cpu: &mut [Count; Verdict::ALL.len()] = &mut cpus[cpu];
+            of_cpu[index % Verdict::ALL.len()] += Count::sum(count);
+        }
+    }
+    cpus
+}
+
 /// The labels of an object's reasons in the order of their numbers: `XWAY_BAD_HEADER` is
 /// `bad-header`. `None` for an object that does not count by reason.
 pub fn labels(btf: &Btf) -> Option<Vec<String>> {
@@ -138,6 +166,8 @@ pub fn labels(btf: &Btf) -> Option<Vec<String>> {
     Some(labels)
 }
 
+/// Bytes of a counter of one CPU.
+const COUNT: usize = 16;
 /// The enum that the labels come from.
 const REASONS: &str = "xway_reason";
 /// Bound on what a foreign object can make us allocate and look up.
@@ -182,6 +212,16 @@ mod tests {
         assert_eq!(stats.reason("unheard"), Count::default());
         assert_eq!(stats.total(), Count { packets: 18, bytes: 1280 });
         assert_eq!(stats.rows.len(), 3);
+    }
+
+    #[test]
+    fn processors_are_kept_apart() {
+        let map = counters(&[(1, &[(1, 60), (2, 120)]), (6, &[(10, 600), (0, 0)])]);
+        let (stats, cpus) = Stats::read_by_cpu(&map, &two_reasons()).unwrap();
+        assert_eq!(stats, Stats::read(&map, &two_reasons()).unwrap());
+        let drops = cpus.iter().map(|one| one[Verdict::Drop as usize]);
+        let expected = [(11, 660), (2, 120)].map(|(packets, bytes)| Count { packets, bytes });
+        assert_eq!(drops.collect::<Vec<_>>(), expected);
     }
 
     #[test]

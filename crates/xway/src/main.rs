@@ -58,6 +58,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Daemon(args) => cmd::daemon::run(&args, context),
         Command::Confirm(args) => cmd::confirm::run(&args, context),
         Command::Status(args) => cmd::status::run(&args, context),
+        Command::Top(args) => cmd::top::run(&args, context),
         Command::WhyDrop(args) => cmd::why_drop::run(&args, context),
         Command::Drop(args) => cmd::drop::run(&args, context),
         Command::Forward(args) => cmd::forward::run(&args, context),

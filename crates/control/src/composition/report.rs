@@ -59,8 +59,7 @@ impl MemberReport {
         let mut verdicts = BTreeMap::new();
         let mut total = None;
         if let Some(counts) = counts {
-            let all = counts.verdicts.values().copied().fold(counts.invalid, |sum, one| sum + one);
-            total = Some(all);
+            total = Some(counts.total());
             for verdict in Verdict::ALL {
                 verdicts.insert(verdict.name(), counts.verdict(verdict).packets);
             }

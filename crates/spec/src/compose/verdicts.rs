@@ -118,6 +118,14 @@ impl SlotTotals {
         }
     }
 
+    /// The sum of two totals.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut words = self.words();
+        words.iter_mut().zip(other.words()).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+        Self::from_words(&words)
+    }
+
     /// What was added since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -45,6 +45,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("extcap", &[("List the interfaces for Wireshark", "extcap --extcap-interfaces")]),
     (
+        "top",
+        &[
+            ("Show live what interfaces, programs, processors and queues do", "top"),
+            ("Print the tables of an interface over ten seconds", "top eth1 --once --interval 10s"),
+            ("Write a line of JSON each second, ten times", "top --json --count 10"),
+        ],
+    ),
+    (
         "why-drop",
         &[
             ("Count lost frames until Ctrl-C, with causes and remedies", "why-drop eth1"),

@@ -21,6 +21,7 @@ mod page;
 mod run;
 mod scenario;
 mod sink;
+mod top;
 mod value;
 mod why_drop;
 mod xsk;
@@ -52,6 +53,7 @@ pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use run::{RunArgs, RuntimeArg};
 pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
+pub use top::TopArgs;
 pub use why_drop::WhyDropArgs;
 
 /// The eXpress Data Path from end to end.
@@ -130,6 +132,8 @@ pub enum Command {
     Confirm(ConfirmArgs),
     /// Show the programs of each interface: mode, owner, packet rates by verdict
     Status(StatusArgs),
+    /// Show live what interfaces, programs, processors and queues do
+    Top(TopArgs),
     /// Count frames that an interface loses, with the cause and the remedy of each
     WhyDrop(WhyDropArgs),
     /// Drop packets by destination, protocol and port

@@ -35,6 +35,7 @@ pub mod shell;
 pub mod sink;
 pub mod state;
 pub mod status;
+pub mod top;
 mod watch;
 pub mod why_drop;
 pub mod xsk;

@@ -32,6 +32,7 @@ pub mod sink;
 pub mod state;
 pub mod status;
 pub mod tcp;
+pub mod top;
 pub mod why_drop;
 pub mod xsk;
 

@@ -74,7 +74,7 @@ impl View for Status {
         if let Some(rates) = rates(self) {
             text.push_str(&format!("\n{rates}"));
         }
-        text.extend(self.interfaces.iter().flat_map(unconfirmed));
+        text.extend(self.interfaces.iter().flat_map(of_interface));
         if self.interfaces.iter().flat_map(|one| &one.programs).any(|one| !one.permitted) {
             text.push_str(NOT_PERMITTED);
         }
@@ -82,14 +82,16 @@ impl View for Status {
     }
 }
 
-/// Lines for programs that run only until a deadline.
-fn unconfirmed(interface: &Interface) -> Vec<String> {
-    let name = &interface.name;
-    let left = interface.programs.iter().filter_map(|one| one.unconfirmed_s);
+fn of_interface(interface: &Interface) -> Vec<String> {
+    unconfirmed(&interface.name, interface.programs.iter())
+}
+
+/// Lines for programs of an interface that run only until a deadline.
+pub fn unconfirmed<'a>(name: &str, programs: impl Iterator<Item = &'a Running>) -> Vec<String> {
     let line = |left: f64| {
         format!("\n{name}: the change is undone in {left:.0} s; `xway confirm {name}` keeps it\n")
     };
-    left.map(line).collect()
+    programs.filter_map(|one| one.unconfirmed_s).map(line).collect()
 }
 
 /// Advice for programs that may not be read.
@@ -109,7 +111,7 @@ impl Browsable for Status {
             self.interfaces.len(),
             self.interval_s
         );
-        let unconfirmed = self.interfaces.iter().flat_map(unconfirmed);
+        let unconfirmed = self.interfaces.iter().flat_map(of_interface);
         unconfirmed.for_each(|line| head.push_str(line.trim_end()));
         head
     }

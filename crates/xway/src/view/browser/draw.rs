@@ -95,13 +95,14 @@ const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 /// Keys of the line of help, the most important first.
 const KEYS: [&str; 7] =
     ["q quit  ", "? help  ", "/ filter  ", "←→ sort  ", "Tab table  ", "↑↓ scroll  ", "p pause"];
-const HELP: [&str; 11] = [
+const HELP: [&str; 12] = [
     "",
     "q, Esc, Ctrl-C   quit",
     "Tab, Shift-Tab   next or previous table",
     "← →, < >         sort by the next column",
     "r                reverse the order",
     "/                show rows that contain a text",
+    "a                use this filter in all tables",
     "↑ ↓, j k         scroll by one row",
     "PgUp PgDn        scroll by a page",
     "Home End, g G    first or last rows",

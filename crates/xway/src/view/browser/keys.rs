@@ -2,6 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::sheet::Choice;
 use super::{Browser, Sheet};
 
 /// The effect of a key on the command.
@@ -26,6 +27,7 @@ impl Browser {
             KeyCode::Esc => return Effect::Quit,
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.has_help = !self.has_help,
             KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('a') => self.share_filter(sheets.len()),
             KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('r') => {
                 let choice = self.choice();
@@ -55,6 +57,13 @@ impl Browser {
             }
             _ => {}
         }
+    }
+
+    /// Filters all tables as this one, to show a single interface or rule.
+    fn share_filter(&mut self, sheets: usize) {
+        let filter = self.choice().filter.clone();
+        self.choices.resize(sheets.max(self.choices.len()), Choice::default());
+        self.choices.iter_mut().for_each(|choice| choice.filter.clone_from(&filter));
     }
 
     fn turn(&mut self, by: usize, sheets: usize) {

@@ -12,6 +12,8 @@ mod keys;
 pub mod screen;
 mod sheet;
 
+#[cfg(test)]
+pub use draw::picture;
 pub use screen::BrowserScreen;
 pub use sheet::{Cell, Heading, Sheet};
 

@@ -101,6 +101,15 @@ impl Sheet {
         self.rows.iter().filter(|row| contains(row, &choice.filter)).count()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// All rows in the table's own order.
+    pub fn table(&self) -> Table {
+        self.shown(&Choice::default(), usize::MAX)
+    }
+
     /// The rows that the choice shows, at most `height` of them. The heading of the column that
     /// sorts them has a mark.
     pub fn shown(&self, choice: &Choice, height: usize) -> Table {

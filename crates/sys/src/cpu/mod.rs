@@ -1,7 +1,11 @@
 //! Processors: how many there may be, which are on, and where this thread may run.
 
+mod activity;
+
 use std::fs;
 use std::sync::OnceLock;
+
+pub use activity::{CpuActivity, Times, activity};
 
 use crate::{Error, Result};
 
@@ -12,8 +16,13 @@ pub fn possible() -> Result<usize> {
     if let Some(known) = POSSIBLE.get() {
         return Ok(*known);
     }
-    let read = list("/sys/devices/system/cpu/possible")?.len().max(1);
+    let read = possible_numbers()?.len().max(1);
     Ok(*POSSIBLE.get_or_init(|| read))
+}
+
+/// Numbers of the CPUs for which per-CPU values have space, in the order of the values.
+pub fn possible_numbers() -> Result<Vec<usize>> {
+    list("/sys/devices/system/cpu/possible")
 }
 
 /// Processors that run now, in order.
