@@ -261,13 +261,25 @@ impl<'t> Chain<'t> {
     /// # Errors
     /// No member has the name.
     pub fn take(&mut self, name: &str) -> Result<ChainLink> {
-        match self.links.iter().position(|one| one.member.name == name) {
-            Some(number) => Ok(self.links.remove(number)),
-            None => {
-                let known = self.links.iter().map(|one| one.member.name.clone()).collect();
-                Err(ChainError::NoMember { name: name.to_owned(), known }.into())
-            }
-        }
+        let number = self.number(name)?;
+        Ok(self.links.remove(number))
+    }
+
+    /// A member, whose code may be replaced.
+    ///
+    /// # Errors
+    /// No member has the name.
+    pub fn link(&mut self, name: &str) -> Result<&mut ChainLink> {
+        let number = self.number(name)?;
+        Ok(&mut self.links[number])
+    }
+
+    fn number(&self, name: &str) -> Result<usize> {
+        let number = self.links.iter().position(|one| one.member.name == name);
+        number.ok_or_else(|| {
+            let name = name.to_owned();
+            ChainError::NoMember { name, known: self.names() }.into()
+        })
     }
 
     /// Gives a slot of the verdict map to each member that has none.

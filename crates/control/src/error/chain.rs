@@ -49,12 +49,6 @@ pub enum ChainError {
     /// A change of a chain that must be confirmed.
     #[error("a change of a chain cannot wait for a confirmation: leave out --confirm")]
     Confirm,
-    /// A trial or a sampler beside the other members.
-    #[error(
-        "the filter is a member of a chain, in which packets cannot be sampled and rules cannot be \
-         tried: `xway chain IFACE remove` the other members first"
-    )]
-    Trial,
     /// A word that is not a verdict.
     #[error("{0}")]
     Verdict(#[from] UnknownVerdict),

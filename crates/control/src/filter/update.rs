@@ -245,9 +245,6 @@ impl Update {
     /// Temporarily replaces the active filter, if there is one, with a program that decides by the
     /// same rules.
     pub fn try_out(&self, what: (&Object, &str), placement: &Placement) -> Result<state::Trial> {
-        if self.is_chained()? {
-            return Err(ChainError::Trial.into());
-        }
         let before = self.active.as_ref().map(ActiveFilter::program).transpose()?;
         let name = if before.is_some() { NAME } else { WATCHER };
         self.target.try_out(name, what, placement, before.as_ref())
@@ -331,7 +328,7 @@ impl Update {
     }
 
     /// Whether the filter is a member of a chain with others.
-    fn is_chained(&self) -> Result<bool> {
+    pub(super) fn is_chained(&self) -> Result<bool> {
         self.active.as_ref().map_or(Ok(false), ActiveFilter::is_chained)
     }
 
