@@ -91,7 +91,7 @@ fn rules_are_tried_on_a_member_while_the_others_decide() {
     settle(&stage, [("drop", 12, 3), ("filter", 9, 5), ("seen", 4, 0)]);
     assert_eq!(rules(&show(&stage)), expected(&[("seven", 4), ("eight", 1)]));
     let tried = interrupted(trial, 1);
-    // What `drop` dropped is no matter of the filter, and so of no rules for it.
+    // The filter, and so the new rules, do not see what `drop` drops.
     assert_eq!((&tried["all"]["packets"], &tried["changed"]["packets"]), (&json!(7), &json!(5)));
     let pairs = tried["pairs"].as_array().unwrap();
     let pair = |old: &str, new: &str| {

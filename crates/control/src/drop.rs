@@ -188,7 +188,6 @@ fn join(
     placement: &Placement,
 ) -> Result<()> {
     let mut chain = chain::open(target)?;
-    chain.set_mode(placement.mode)?;
     let mut spec = spec.clone();
     spec.maps.extend(missing_labels(&spec));
     chain.place(placement, ChainLink::new(placement.member(NAME, program), spec))?;

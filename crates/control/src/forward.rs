@@ -239,7 +239,6 @@ fn load<'t>(
         return Ok(Router::Alone(target.load(&spec, (program, &[]), placement, shared)?));
     }
     let mut chain = chain::open(target)?;
-    chain.set_mode(placement.mode)?;
     spec.maps.extend(missing_labels(&spec));
     let link = ChainLink::new(placement.member(NAME, program), spec);
     chain.place(placement, ChainLink { shared, ..link })?;

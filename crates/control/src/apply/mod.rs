@@ -458,7 +458,8 @@ impl InterfacePlan {
     fn put_in_place(&self, control: &Control, program: &Program) -> Result<()> {
         let Place { continue_on, .. } = program.place.clone();
         let continue_on = Some(continue_on.unwrap_or_default());
-        let change = MemberChange { priority: Some(program.priority()), continue_on };
+        let change =
+            MemberChange { priority: Some(program.priority()), continue_on, confirm: None };
         for interface in self.interfaces_of(program) {
             chain::change(control, interface, program.name(), change)?;
         }
@@ -480,7 +481,7 @@ fn remove(control: &Control, change: &Change) -> Result<()> {
     let runs_alone = members(&Target::open(control, interface)?)?.len() == 1;
     match runs_alone {
         true => attach::detach(control, interface, false).map(|_| ()),
-        false => chain::remove(control, interface, program).map(|_| ()),
+        false => chain::remove(control, interface, program, None).map(|_| ()),
     }
 }
 

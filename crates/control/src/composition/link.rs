@@ -56,8 +56,12 @@ impl ChainLink {
         Self { member, spec, generation: None, beside, shared }
     }
 
-    /// A member that is added, from an object.
+    /// A member that is added, from an object. The chain counts it if the program does not count
+    /// itself and the record does not forbid it.
     pub fn added(member: Member, opened: Opened, record: &Record) -> Self {
+        let may_count = record.program.count != Some(false);
+        let counted = may_count && !compose::counts_itself(&opened.spec, &member.program);
+        let member = Member { counted, ..member };
         let mut beside = vec![text_map(RECORD, &record.text())];
         beside.extend(crate::counters::missing_labels(&opened.spec));
         beside.extend(opened.kept_map());

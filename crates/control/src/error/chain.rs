@@ -46,9 +46,21 @@ pub enum ChainError {
     /// The chain runs in another mode.
     #[error("the chain runs in {running} mode: detach it before you attach it in {asked} mode")]
     Mode { running: &'static str, asked: &'static str },
-    /// A change of a chain that must be confirmed.
-    #[error("a change of a chain cannot wait for a confirmation: leave out --confirm")]
+    /// Programs of a declared chain that change one by one.
+    #[error(
+        "the programs of a declared chain change one by one, so a return to what ran before them \
+         is not possible: leave out --confirm"
+    )]
     Confirm,
+    /// Without members, no program could return to them.
+    #[error("the removal of the last member cannot wait for a confirmation: leave out --confirm")]
+    ConfirmLast,
+    /// The return to the running members would be one tail call more than the kernel follows.
+    #[error(
+        "the kernel follows at most {limit} tail calls for a packet, so no program can return to \
+         the {limit} members that run: leave out --confirm"
+    )]
+    NoReturn { limit: usize },
     /// A word that is not a verdict.
     #[error("{0}")]
     Verdict(#[from] UnknownVerdict),

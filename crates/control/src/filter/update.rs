@@ -25,7 +25,7 @@ use crate::composition;
 use crate::counters;
 use crate::detach::Detached;
 use crate::detach::detach_all;
-use crate::error::{ChainError, Context as _, Error, Holder, Result};
+use crate::error::{Context as _, Error, Holder, Result};
 use crate::lockout;
 use crate::record::Record;
 use crate::state::{self, State};
@@ -296,9 +296,6 @@ impl Update {
         (shared, program): (Vec<(String, Map)>, String),
         placement: &Placement,
     ) -> Result<LoadTimings> {
-        if placement.confirm.is_some() {
-            return Err(ChainError::Confirm.into());
-        }
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
         let mut chain = chained::open(&self.target)?;
         let replacement = Replacement { spec: made.spec.clone(), program, shared };
