@@ -492,7 +492,8 @@ impl<'t> Chain<'t> {
             let is_of_object =
                 |name: &str| maps.iter().any(|(own, _)| pin_name(own).as_str() == name);
             for name in link.generation.iter().flat_map(Generation::map_names) {
-                if !is_of_object(&name) && !OF_CHAIN.contains(&name.as_str()) {
+                let is_new = beside.iter().any(|(known, _)| *known == name);
+                if !is_new && !is_of_object(&name) && !OF_CHAIN.contains(&name.as_str()) {
                     let map = link.generation.as_ref().map(|one| one.map(&name)).transpose()?;
                     beside.extend(map.map(|map| (name, map)));
                 }

@@ -46,10 +46,10 @@ pub enum ChainError {
     /// The chain runs in another mode.
     #[error("the chain runs in {running} mode: detach it before you attach it in {asked} mode")]
     Mode { running: &'static str, asked: &'static str },
-    /// Programs of a declared chain that change one by one.
+    /// A change of a declared chain that takes several steps.
     #[error(
-        "the programs of a declared chain change one by one, so a return to what ran before them \
-         is not possible: leave out --confirm"
+        "this change takes several steps, because of a router, another mode or another program, and \
+         so cannot wait for a confirmation: leave out --confirm"
     )]
     Confirm,
     /// Without members, no program could return to them.
