@@ -43,7 +43,7 @@ pub struct Together<'p> {
 
 /// What fills the maps of a member.
 enum Contents<'u> {
-    Filter(NewFilter<'u>),
+    Filter(Box<NewFilter<'u>>),
     Drop(DropRules),
 }
 
@@ -125,7 +125,7 @@ impl Part<'_> {
             Request::Filter(file, asked) => {
                 let new = filter(update, file, asked, form)?;
                 new.put(chain, program)?;
-                Some(Contents::Filter(new))
+                Some(Contents::Filter(Box::new(new)))
             }
             Request::Drop(asked) => {
                 let large = program == PROGRAM_FRAGS;

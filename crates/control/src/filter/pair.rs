@@ -32,7 +32,7 @@ pub enum LoadedPair<'a> {
     /// It replaces the active filter, or is the only program.
     Alone(Object, &'a str, &'a Placement),
     /// It is the filter's member of a chain.
-    Member(LoadedChain<'a>),
+    Member(Box<LoadedChain<'a>>),
 }
 
 impl Pair {
@@ -94,7 +94,7 @@ impl Pair {
         // What is stored with the filter continues with its other maps.
         link.spec = self.composed(program)?;
         program.clone_into(&mut link.member.program);
-        Ok(LoadedPair::Member(chain.load()?))
+        Ok(LoadedPair::Member(Box::new(chain.load()?)))
     }
 
     fn composed(&self, program: &str) -> Result<Spec> {
