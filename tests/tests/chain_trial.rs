@@ -215,13 +215,16 @@ fn packets_are_explained_as_they_reach_a_member() {
 fn a_flood_is_found_and_dropped_by_a_member() {
     let stage = chain();
     let (service, flood) = (service(&stage), reflection(&stage));
-    let words = ["detect", "eth0", "--above", "100pps", "--for", "2s", "--auto", "--hold", "8s"];
-    let detection = begin(&stage, &words);
+    let words = ["detect", "eth0", "--above", "50pps", "--for", "4s", "--auto", "--hold", "20s"];
+    let mut detection = begin(&stage, &words);
     let found = || {
         let all = rules(&show(&stage));
-        Ok(all.iter().any(|(name, packets)| name == "detect-1" && *packets > 100).then_some(()))
+        Ok(all.iter().any(|(name, packets)| name == "detect-1" && *packets > 10).then_some(()))
     };
-    until("the rule drops packets", LOAD, found).unwrap();
+    if let Err(error) = until("the rule drops packets", LOAD, found) {
+        let _ended = detection.kill();
+        panic!("{error}: {:?}", detection.wait_with_output());
+    }
     let names: Vec<_> = packets(&stage).into_iter().map(|one| one.0).collect();
     assert_eq!(names, ["drop", "filter", "seen"]);
     service.pass(5);

@@ -48,8 +48,8 @@ pub enum ChainError {
     Mode { running: &'static str, asked: &'static str },
     /// A change of a declared chain that takes several steps.
     #[error(
-        "this change takes several steps, because of a router, another mode or another program, and \
-         so cannot wait for a confirmation: leave out --confirm"
+        "this change takes several steps, because of a router, another mode or another program, \
+         so it cannot wait for a confirmation: leave out --confirm"
     )]
     Confirm,
     /// Without members, no program could return to them.
