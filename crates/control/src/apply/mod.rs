@@ -417,7 +417,7 @@ impl InterfacePlan {
         Ok(())
     }
 
-    /// The changes of a chain as one, if there are several, or one that must be confirmed. `None` if
+    /// The changes of a chain as one, if there are several, or one that must wait. `None` if
     /// they take several steps.
     fn together<'p>(
         &'p self,
