@@ -1,12 +1,19 @@
 //! `apply` and `save` with several programs of an interface.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
+use kernel::Mode;
 use lab::until;
 use serde_json::{Value, json};
 use xway_tests::declarations::{Files, actions};
 use xway_tests::filter::{rules, show};
+use xway_tests::flood::traffic::{Source, Traffic};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::prebuilt;
 
@@ -137,8 +144,116 @@ fn a_member_that_cannot_be_added_leaves_the_others() {
     files.write("eth0.toml", &text.replace("set = { nonsense = 1 }\n", ""));
     assert_eq!(files.plan(), ["attach"]);
     files.applied();
-    let with_confirm = "drop.rules = ['any udp 11']";
-    files.write("eth0.toml", &format!("interface = 'eth0'\n[[program]]\n{with_confirm}\n"));
-    let refused = files.apply(&["--confirm", "60s"]).json(2);
-    assert!(refused["interfaces"][0]["error"].to_string().contains("--confirm"), "{refused}");
+
+    // What runs protects as a whole: an error of one changes none of the others.
+    let before = (stage.attached(), stage.pins());
+    files.write("rules/eth0.toml", "rules = ['b: drop udp dport 9']\n");
+    files.write("eth0.toml", text);
+    let failed = files.apply(&[]).json(2);
+    assert!(failed["interfaces"][0]["error"].to_string().contains("nonsense"), "{failed}");
+    assert_eq!((stage.attached(), stage.pins()), before);
+    assert_eq!(rules(&show(&stage)), [("a".to_owned(), 0)]);
+}
+
+/// Ids of the programs that ran on eth0 until the end of `during`.
+fn programs(stage: &Stage, during: impl FnOnce()) -> BTreeSet<u32> {
+    let over = AtomicBool::new(false);
+    let mut netlink = stage.net.b.netlink().unwrap();
+    let mut look = move || netlink.link("eth0").unwrap().xdp.id(Mode::Native).unwrap();
+    thread::scope(|scope| {
+        let over = &over;
+        let watch = scope.spawn(move || {
+            let mut ids = BTreeSet::new();
+            while !over.load(Ordering::Acquire) {
+                ids.insert(look());
+                thread::sleep(Duration::from_micros(200));
+            }
+            ids.insert(look());
+            ids
+        });
+        let done = std::panic::catch_unwind(AssertUnwindSafe(during));
+        over.store(true, Ordering::Release);
+        let ids = watch.join().unwrap();
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ids
+    })
+}
+
+/// Each part of the change counts from the swap on, so a packet that only some of them had seen
+/// would make their counts differ.
+#[test]
+fn all_changes_of_a_chain_take_effect_with_one_swap() {
+    let stage = Stage::new();
+    let files = files(&stage);
+    let member = |name: &str, more: &str| format!("object = 'seen.o'\nname = '{name}'\n{more}");
+    let last = |rule: &str| format!("drop.rules = ['{rule}']\npriority = 400");
+    let [gone, kept, old] = ["gone", "kept", "renewed"].map(|name| member(name, ""));
+    declare(&files, "", &[FILTER, &last("any udp 10"), &gone, &kept, &old]);
+    files.applied();
+    let traffic = Traffic::start(&stage.net, Source::Redirect);
+    traffic.pass(2000);
+
+    let rule = "rules = ['n: count udp dport 4242', 'a: drop udp dport 9']\n";
+    files.write("rules/eth0.toml", rule);
+    let (added, new) = (member("added", ""), member("renewed", "set = { verdict = 2 }"));
+    declare(&files, "", &[FILTER, &last("any udp 4242"), &kept, &added, &new]);
+    assert_eq!(files.plan(), ["rules", "attach", "options", "rules", "detach"]);
+    let ids = programs(&stage, || drop(files.apply(&[]).json(0)));
+    assert_eq!(ids.len(), 2, "one swap: {ids:?}");
+    traffic.pass(2000);
+    let sent = traffic.stop();
+    let all = || {
+        let shown = stage.json(&["chain", "eth0", "show"]);
+        let of = |name: &str, key: &str| {
+            let mut members = shown["members"].as_array().unwrap().iter();
+            let member = members.find(|one| one["name"] == name).unwrap();
+            member.pointer(key).unwrap().as_u64().unwrap()
+        };
+        let packets = ["added", "renewed"].map(|name| of(name, "/packets"));
+        let (kept, dropped) = (of("kept", "/packets"), of("drop", "/verdicts/drop"));
+        (kept, [packets[0], packets[1], dropped, rules(&show(&stage))[0].1])
+    };
+    until("the last frames", PATIENCE, || Ok((all().0 >= sent).then_some(()))).unwrap();
+    let (seen, counts) = all();
+    assert!(seen == sent && counts.iter().all(|one| *one == counts[0]), "{sent}: {counts:?}");
+    assert!((2000..sent).contains(&counts[0]), "{sent}: {counts:?}");
+    assert_eq!(files.plan(), [""; 0]);
+}
+
+#[test]
+fn an_unconfirmed_declaration_returns_as_a_whole() {
+    let stage = Stage::new();
+    let files = files(&stage);
+    declare(&files, "", &[DROP, FILTER, SEEN]);
+    files.applied();
+    let [nine, ten] = [9, 10].map(|port| stage.flow(port).udp(b"x").unwrap());
+    stage.send(&nine, 2);
+    stage.send(&ten, 3);
+    seen_by(&stage, &[("first", 50, 5), ("filter", 100, 5), ("drop", 200, 3)]);
+    let before = (stage.attached(), stage.pins());
+
+    files.write("rules/eth0.toml", "rules = ['b: count udp dport 10']\n");
+    let seen = format!("{SEEN}\nset = {{ verdict = 2 }}");
+    declare(&files, "", &["drop.rules = ['any udp 9']", FILTER, &seen]);
+    files.apply(&["--confirm", "1h"]).json(0);
+    stage.send(&nine, 4);
+    stage.send(&ten, 1);
+    seen_by(&stage, &[("first", 50, 5), ("filter", 100, 10), ("drop", 200, 8)]);
+    declare(&files, "", &[DROP, FILTER, &seen]);
+    let refused = files.apply(&[]).json(2);
+    let error = refused["interfaces"][0]["error"].to_string();
+    assert!(error.contains("waits for a confirmation"), "{refused}");
+    stage.run(&["confirm", "--revert"]).ended(0);
+    assert_eq!((stage.attached(), stage.pins()), before);
+    // The earlier rules decide, and the member that was replaced counts on where it was.
+    stage.send(&nine, 1);
+    stage.send(&ten, 1);
+    seen_by(&stage, &[("first", 50, 7), ("filter", 100, 12), ("drop", 200, 9)]);
+    assert_eq!(rules(&show(&stage)), [("a".to_owned(), 3)]);
+
+    declare(&files, "", &["drop.rules = ['any udp 9']", FILTER, &seen]);
+    files.apply(&["--confirm", "1h"]).json(0);
+    stage.run(&["confirm"]).ended(0);
+    assert_eq!(files.plan(), [""; 0]);
+    assert_eq!(stage.kept(), 3, "{:?}", stage.pins());
 }

@@ -306,11 +306,9 @@ fn a_filter_joins_and_keeps_its_counts_while_rules_and_members_change() {
     let expected = [("nine", 4), ("seven", 4), ("few", 2)];
     assert_eq!(counted(&stage), expected.map(|(name, count)| (name.to_owned(), count)));
 
-    // A broken rule changes nothing; what needs the interface for itself is refused.
+    // A broken rule changes nothing.
     let before = stage.attached();
     load(&stage, "rules = ['drop udp dprot 7']\n").error();
-    let text = stage.run(&["filter", "detect", "eth0", "--time", "1s"]).error();
-    assert!(text.contains("member of a chain"), "{text}");
     assert_eq!(stage.attached(), before);
     // Without the others it is a filter as any; without it, the others continue.
     changed(&stage, &["remove", "first"]);

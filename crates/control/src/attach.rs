@@ -79,7 +79,17 @@ pub fn attach(
     let lockout = options.placement.lockout();
     lockout::check_program(control, (&opened.spec, &program), target.place(), lockout, |_| {})?;
     if composition::joins(&target, &options.placement)? {
-        return join(&target, opened, program, options);
+        let counted = options.count || compose::counts_itself(&opened.spec, &program);
+        let (record, placement) = (options.record(&opened.source), &options.placement);
+        let program_id = chain::join(&target, (opened, &program), &record, placement)?;
+        return Ok(Attached {
+            interface: target.interface,
+            object: opened.name.clone(),
+            program,
+            program_id,
+            mode: options.placement.mode.name(),
+            counted,
+        });
     }
     let loaded = load(opened, &program, &target, options)?;
     let name = options.placement.member(&opened.name, &program).name;
@@ -91,32 +101,6 @@ pub fn attach(
         program,
         mode: options.placement.mode.name(),
         counted: loaded.counted,
-    })
-}
-
-/// Adds the program to the chain of the interface.
-fn join(
-    target: &Target,
-    opened: &Opened,
-    program: String,
-    options: &AttachOptions,
-) -> Result<Attached> {
-    let counted = options.count || compose::counts_itself(&opened.spec, &program);
-    let mut chain = chain::open(target)?;
-    chain.set_mode(options.placement.mode)?;
-    let member = options.placement.member(&opened.name, &program);
-    if options.placement.renews() {
-        chain.remove(&member.name);
-    }
-    chain.insert_object(member, opened.clone(), &options.record(&opened.source))?;
-    let program_id = chain.load()?.commit()?;
-    Ok(Attached {
-        interface: target.interface.clone(),
-        object: opened.name.clone(),
-        program,
-        program_id,
-        mode: options.placement.mode.name(),
-        counted,
     })
 }
 

@@ -3,6 +3,8 @@
 //! Rule: a change takes effect in one step or not at all, and keeps the maps of all members that
 //! remain. Not here: how members are found, composed and swapped (`composition`).
 
+use std::time::Duration;
+
 use kernel::Mode;
 use spec::compose::VerdictSet;
 
@@ -11,17 +13,17 @@ pub use crate::member::default_priority;
 
 use crate::Control;
 use crate::composition::Chain;
-use crate::composition::link::{self, Code};
+use crate::composition::link::{self, ChainLink, Code};
 use crate::composition::report;
 use crate::error::{ChainError, Result};
 use crate::filter::active::NAME as FILTER;
 use crate::filter::chained;
 use crate::lockout::{self, Lockout};
-use crate::member::{self, Member};
+use crate::member;
 use crate::object::Opened;
 use crate::record::Record;
 use crate::state::Generation;
-use crate::target::{Placement, Target};
+use crate::target::{Place, Placement, Target};
 
 /// How a member is added.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,8 @@ pub struct MemberOptions {
     pub set: Vec<(String, String)>,
     /// Mode of the chain if this is its first member; `None`: native.
     pub mode: Option<Mode>,
+    /// The previous chain runs again after this time, unless the change is confirmed.
+    pub confirm: Option<Duration>,
     /// Whether the program may end the SSH session of this process.
     pub lockout: Lockout,
 }
@@ -47,6 +51,8 @@ pub struct MemberOptions {
 pub struct MemberChange {
     pub priority: Option<u32>,
     pub continue_on: Option<VerdictSet>,
+    /// The previous chain runs again after this time, unless the change is confirmed.
+    pub confirm: Option<Duration>,
 }
 
 /// Adds a program. What runs on the interface becomes, or is, a chain.
@@ -63,30 +69,58 @@ pub fn add(
     opened.set(&options.set)?;
     let program = opened.choose(options.program.as_deref())?.name.clone();
     let target = Target::open(control, interface)?;
+    let running = target.running_mode()?.map_or(Mode::Native, |(mode, _)| mode);
+    let placement = options.placement(running);
     let (object, place) = ((&opened.spec, program.as_str()), target.place());
-    lockout::check_program(control, object, place, options.lockout, |_| {})?;
-    let mut chain = open(&target)?;
-    chain.set_mode(options.mode.unwrap_or(chain.mode()))?;
-    let placement = Placement { set: options.set.clone(), ..Placement::default() };
+    lockout::check_program(control, object, place, placement.lockout(), |_| {})?;
     let record = Record::of_object(&opened.source, options.program.as_deref(), true, &placement);
-    let name = options.name.as_deref().unwrap_or(&opened.name);
-    let member = Member {
-        priority: options.priority.unwrap_or_else(|| default_priority(&opened.name)),
-        continue_on: member::names(options.continue_on),
-        ..Member::new(name, &program)
-    };
-    chain.insert_object(member, opened, &record)?;
-    chain.apply()?;
+    join(&target, (&opened, &program), &record, &placement)?;
     report::read(control, interface)
 }
 
-/// Removes a member. Without any, nothing runs on the interface.
+/// Adds a program of an object to the chain, where it is placed. Returns the id of the new chain.
+pub(crate) fn join(
+    target: &Target,
+    (opened, program): (&Opened, &str),
+    record: &Record,
+    placement: &Placement,
+) -> Result<u32> {
+    let mut chain = open(target)?;
+    let member = placement.member(&opened.name, program);
+    chain.place(placement, ChainLink::added(member, opened.clone(), record))?;
+    chain.load()?.commit()
+}
+
+impl MemberOptions {
+    /// How the member is placed where programs run in this mode, or where none does.
+    fn placement(&self, running: Mode) -> Placement {
+        let Self { name, priority, continue_on, .. } = self.clone();
+        let place = Place { name, priority, continue_on: Some(continue_on), renew: false };
+        Placement {
+            mode: self.mode.unwrap_or(running),
+            set: self.set.clone(),
+            confirm: self.confirm,
+            lockout: self.lockout,
+            place: Some(place),
+            ..Placement::default()
+        }
+    }
+}
+
+/// Removes a member. Without any, nothing runs on the interface. With `confirm`, the previous chain
+/// runs again after this time, unless the change is confirmed.
 ///
 /// # Errors
 /// There is no such member, or the rest cannot be composed. Then nothing has changed.
-pub fn remove(control: &Control, interface: &str, name: &str) -> Result<ChainReport> {
+pub fn remove(
+    control: &Control,
+    interface: &str,
+    name: &str,
+    confirm: Option<Duration>,
+) -> Result<ChainReport> {
     let target = Target::open(control, interface)?;
     let mut chain = open(&target)?;
+    chain.set_confirm(confirm);
     chain.take(name)?;
     chain.apply()?;
     report::read(control, interface)
@@ -105,6 +139,7 @@ pub fn change(
 ) -> Result<ChainReport> {
     let target = Target::open(control, interface)?;
     let mut chain = open(&target)?;
+    chain.set_confirm(change.confirm);
     let mut link = chain.take(name)?;
     let member = &mut link.member;
     member.priority = change.priority.unwrap_or(member.priority);

@@ -19,7 +19,7 @@ use crate::target::no_interface;
 pub struct UnconfirmedChange {
     /// Name of the interface.
     pub interface: String,
-    /// Name of what was attached.
+    /// Name of what was attached; names of all members of a chain.
     pub program: String,
     /// Seconds until the previous state returns.
     pub left_s: f64,
@@ -45,8 +45,8 @@ pub fn list(control: &Control) -> Result<Vec<UnconfirmedChange>> {
     for link in &links {
         let slot = state.slot(netns, link.ifindex);
         for (_, program) in link.xdp.programs() {
-            if let Some((generation, left)) = slot.unconfirmed(program)? {
-                changes.push(change(link, generation.name(), left));
+            if let Some((_, left)) = slot.unconfirmed(program)? {
+                changes.push(change(link, slot.names_of(program)?, left));
             }
         }
     }
@@ -69,14 +69,9 @@ pub fn end(
     for link in &links {
         let slot = writer.slot(netns, link.ifindex);
         for (mode, program) in link.xdp.programs() {
-            if let Some((generation, left)) = slot.unconfirmed(program)? {
-                waiting.push((
-                    change(link, generation.name(), left),
-                    slot.clone(),
-                    link,
-                    mode,
-                    program,
-                ));
+            if let Some((_, left)) = slot.unconfirmed(program)? {
+                let one = change(link, slot.names_of(program)?, left);
+                waiting.push((one, slot.clone(), link, mode, program));
             }
         }
     }
@@ -101,10 +96,6 @@ pub fn end(
         .collect()
 }
 
-fn change(link: &Link, program: &str, left: Duration) -> UnconfirmedChange {
-    UnconfirmedChange {
-        interface: link.name.clone(),
-        program: program.to_owned(),
-        left_s: left.as_secs_f64(),
-    }
+fn change(link: &Link, program: String, left: Duration) -> UnconfirmedChange {
+    UnconfirmedChange { interface: link.name.clone(), program, left_s: left.as_secs_f64() }
 }

@@ -17,7 +17,7 @@ use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict, compos
 use sys::thread::monotonic_ns;
 
 use crate::error::{ConfirmationError, Result};
-use crate::map_names::DEADLINE;
+use crate::map_names::{DEADLINE, FALLBACK};
 
 /// The object with a program that runs the previous one after the deadline. `runs` states whether
 /// there is a previous one.
@@ -78,6 +78,3 @@ fn map(name: &str, kind: MapKind, value_size: u32) -> MapDef {
         ..MapDef::default()
     }
 }
-
-/// Program array with the program to return to.
-const FALLBACK: &str = "xway_fallback";

@@ -6,7 +6,7 @@ use spec::{Runtime as _, Spec};
 use sys::net::{Ifindex, Netlink};
 
 use crate::chain;
-use crate::composition::{self, link::ChainLink};
+use crate::composition::{self, Chain, LoadedChain, link::ChainLink};
 use crate::counters::missing_labels;
 use crate::declaration::table::table_of;
 use crate::error::{FunctionError, Result};
@@ -114,8 +114,12 @@ impl RunningDrop {
     fn can_stay(&self, options: &DropOptions) -> bool {
         let placement = &options.placement;
         let fits = placement.mode == self.mode || options.is_query();
-        let renews = placement.replace || placement.renews();
-        fits && !renews && self.has_globals(&placement.set) && placement.confirm.is_none()
+        fits && !placement.replace && self.only_rules(placement) && placement.confirm.is_none()
+    }
+
+    /// Whether a program that is placed so differs in its rules alone.
+    fn only_rules(&self, placement: &Placement) -> bool {
+        !placement.renews() && self.has_globals(&placement.set)
     }
 
     /// Whether it was loaded with these values of global variables, or none are given.
@@ -160,19 +164,15 @@ fn check_lockout(
 }
 
 fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> {
-    if rules.is_empty() {
-        return Err(FunctionError::NoRules { interface: target.interface.clone() }.into());
-    }
+    let spec = spec(target, rules, placement)?;
     let config = Config { rules: rules.to_vec(), ..Config::default() };
-    let mut spec = Spec::parse(NAME, drop::OBJECT)?;
-    config.apply(&mut spec)?;
-    for (name, value) in &placement.set {
-        spec.set_global_text(name, value)?;
-    }
-    Record::of_drop(placement).add_to(&mut spec, placement.mode);
     by_frame_size(target.has_large_frames(), [drop::PROGRAM, drop::PROGRAM_FRAGS], |program| {
         if composition::joins(target, placement)? {
-            return join(target, (&spec, &config), program, placement);
+            let mut chain = chain::open(target)?;
+            chain.place(placement, link(&spec, program, placement))?;
+            let loaded = chain.load()?;
+            drop::update(&config, &Maps::find(|name| loaded.map(NAME, name))?)?;
+            return loaded.commit().map(std::mem::drop);
         }
         let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
         drop::update(&config, &Maps::find(|name| object.map(name))?)?;
@@ -180,21 +180,68 @@ fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> 
     })
 }
 
-/// Adds the program to the chain of the interface.
-fn join(
-    target: &Target,
-    (spec, config): (&Spec, &Config),
-    program: &str,
-    placement: &Placement,
-) -> Result<()> {
-    let mut chain = chain::open(target)?;
-    chain.set_mode(placement.mode)?;
+/// The object with its options.
+fn spec(target: &Target, rules: &[Rule], placement: &Placement) -> Result<Spec> {
+    if rules.is_empty() {
+        return Err(FunctionError::NoRules { interface: target.interface.clone() }.into());
+    }
+    let mut spec = Spec::parse(NAME, drop::OBJECT)?;
+    Config::default().apply(&mut spec)?;
+    for (name, value) in &placement.set {
+        spec.set_global_text(name, value)?;
+    }
+    Record::of_drop(placement).add_to(&mut spec, placement.mode);
+    Ok(spec)
+}
+
+/// The program as a member.
+fn link(spec: &Spec, program: &str, placement: &Placement) -> ChainLink {
     let mut spec = spec.clone();
     spec.maps.extend(missing_labels(&spec));
-    chain.place(placement, ChainLink::new(placement.member(NAME, program), spec))?;
-    let loaded = chain.load()?;
-    drop::update(config, &Maps::find(|name| loaded.map(NAME, name))?)?;
-    loaded.commit().map(std::mem::drop)
+    ChainLink::new(placement.member(NAME, program), spec)
+}
+
+/// Rules of a member that is changed together with others.
+#[derive(Debug)]
+pub(crate) struct DropRules(Config);
+
+impl DropRules {
+    /// Puts the program into a chain. If it is a member and only its rules change, it keeps all
+    /// other maps; the earlier rules decide until the chain is swapped.
+    pub fn put(
+        chain: &mut Chain<'_>,
+        target: &Target,
+        (options, large): (&DropOptions, bool),
+    ) -> Result<Self> {
+        let running = RunningDrop::find(&target.slot, target.ifindex)?;
+        let rules =
+            options.apply_to(running.as_ref().map_or(Ok(Vec::new()), RunningDrop::rules)?)?;
+        check_lockout(target.slot.control(), target, &rules, &options.placement)?;
+        let placement = &options.placement;
+        let program = if large { drop::PROGRAM_FRAGS } else { drop::PROGRAM };
+        let spec = spec(target, &rules, placement)?;
+        let config = Config { rules, ..Config::default() };
+        match running.filter(|running| running.only_rules(placement)) {
+            Some(running) => {
+                let record = Record::read(&running.generation)?.unwrap_or_default();
+                let record = match &placement.declaration {
+                    Some(declaration) => record.declared_by(declaration),
+                    None => record,
+                };
+                let link = chain.link(NAME)?;
+                link.beside.push(record.map());
+                link.renewed = [drop::SHAPES, drop::RULES4, drop::RULES6].map(str::to_owned).into();
+            }
+            None => chain.place(placement, link(&spec, program, placement))?,
+        }
+        Ok(Self(config))
+    }
+
+    /// Fills the maps of the loaded program, which does not run yet.
+    pub fn fill(&self, chain: &LoadedChain<'_>) -> Result<()> {
+        drop::update(&self.0, &Maps::find(|name| chain.map(NAME, name))?)?;
+        Ok(())
+    }
 }
 
 const NAME: &str = "drop";

@@ -10,6 +10,8 @@ pub const FILTER_FILE: &str = "filter_file";
 pub const FILTER_GLOBALS: &str = "filter_globals";
 /// Map with the time at which an unconfirmed change ends, in nanoseconds of the monotonic clock.
 pub const DEADLINE: &str = "xway_deadline";
+/// Program array with the program to return to after an unconfirmed change.
+pub const FALLBACK: &str = "xway_fallback";
 /// The place of a program in a chain.
 pub const MEMBER: &str = "xway_member";
 /// The object file that a program comes from.

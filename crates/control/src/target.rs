@@ -111,6 +111,13 @@ pub struct Loaded {
     confirmed: Option<Object>,
 }
 
+impl Loaded {
+    /// A program without a deadline; `None` if the change need not be confirmed.
+    pub fn confirmed(&self, program: &str) -> kernel::Result<Option<&Program>> {
+        self.confirmed.as_ref().map(|one| one.program(program)).transpose()
+    }
+}
+
 impl std::ops::Deref for Loaded {
     type Target = Object;
 
@@ -180,11 +187,8 @@ impl Target {
     ) -> Result<Transaction> {
         self.require_confirmed()?;
         let attach = self.attach(&loaded.object, program, placement)?;
-        let confirmed = loaded.confirmed.as_ref().map(|one| one.program(program)).transpose()?;
-        let before = match placement.confirm {
-            Some(time) => self.limit(&loaded.object, placement.mode, time)?,
-            None => None,
-        };
+        let before = self.limit(&loaded.object, placement.mode, placement.confirm)?;
+        let confirmed = loaded.confirmed(program)?;
         let companions = Companions { before: before.as_ref(), confirmed };
         let scope = (companions, self.scope);
         let transaction = self.slot.change(name, &loaded.object, &attach, scope)?;
@@ -198,9 +202,15 @@ impl Target {
         Ok(transaction)
     }
 
-    /// Starts the time of a program. Returns the program that runs afterwards; `None` if the
-    /// interface has none.
-    fn limit(&self, object: &Object, mode: Mode, time: Duration) -> Result<Option<Program>> {
+    /// Starts the time of a program that must be confirmed. Returns the program that runs
+    /// afterwards; `None` if the interface has none.
+    pub fn limit(
+        &self,
+        object: &Object,
+        mode: Mode,
+        confirm: Option<Duration>,
+    ) -> Result<Option<Program>> {
+        let Some(time) = confirm else { return Ok(None) };
         let interface = || self.interface.clone();
         let before = match self.running_mode()? {
             Some((running, _)) if running != mode => {
@@ -303,13 +313,25 @@ impl Target {
         reuse: Vec<(String, Map)>,
     ) -> Result<Loaded> {
         let (mode, programs) = (placement.mode, [&[program.to_owned()], called].concat());
-        if placement.confirm.is_none() {
+        self.load_twice(spec, programs, (mode, placement.confirm.is_some()), reuse)
+    }
+
+    /// Loads programs, of which the first is to be attached: with `waits`, with a deadline and
+    /// without.
+    pub fn load_twice(
+        &self,
+        spec: &Spec,
+        programs: Vec<String>,
+        (mode, waits): (Mode, bool),
+        reuse: Vec<(String, Map)>,
+    ) -> Result<Loaded> {
+        if !waits {
             let object = self.load_sharing(spec, programs, mode, reuse)?;
             return Ok(Loaded { object, confirmed: None });
         }
         let binding = self.binding(spec, &programs, mode);
         let runs = self.running_mode()?.is_some();
-        let limited = deadline::limited(spec, program, binding, runs)?;
+        let limited = deadline::limited(spec, &programs[0], binding, runs)?;
         let object = self.load_sharing(&limited, programs.clone(), mode, reuse)?;
         let varying = spec.maps.iter().filter(|map| !map.frozen);
         let shared = varying.map(|map| Ok((map.name.clone(), object.map(&map.name)?.duplicate()?)));

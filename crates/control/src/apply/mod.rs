@@ -7,14 +7,16 @@
 //! ```
 //!
 //! Rule: planning writes nothing and takes no lock; an interface without changes is not touched.
-//! Each program changes in one step or not at all: those of a chain are added and changed in the
-//! order in which they run, then others are removed. An error of one interface does not affect
+//! All programs of a chain change in one step or not at all (`together`), except where that takes
+//! several steps: for a router on several interfaces, and for another mode. Those are changed in
+//! the order in which they run, then others are removed. An error of one interface does not affect
 //! others. Not here: the changes themselves (`filter`, `drop`, `forward`, `attach`, `chain`).
 
 mod change;
 mod current;
 mod prepared;
 mod save;
+mod together;
 mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +31,7 @@ pub use change::{Action, Change};
 use current::{Current, Wanted};
 use prepared::{ApplyPlacement, Prepared, Request};
 pub use save::{SaveOptions, Saved, save};
+use together::{Part, Together};
 pub use wait::wait;
 
 use crate::Control;
@@ -40,7 +43,7 @@ use crate::error::{ChainError, Result, full};
 use crate::lockout::Lockout;
 use crate::record::Record;
 use crate::state::{Generation, State};
-use crate::target::{Place, Target};
+use crate::target::{Place, Placement, Target};
 
 /// How declarations are applied.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +95,9 @@ pub struct InterfacePlan {
     /// Programs run, or are to run, beside others, or have a place in a chain.
     #[serde(skip)]
     is_chain: bool,
+    /// A program runs on the interface.
+    #[serde(skip)]
+    runs: bool,
 }
 
 /// A file that is not valid.
@@ -331,6 +337,7 @@ fn planned(
         applied: false,
         error,
         is_ours: running.iter().all(|one| one.is_ours()),
+        runs: running.iter().any(|one| one.name == name && !one.running.is_empty()),
         declared: declared.collect(),
         is_chain,
         name,
@@ -371,6 +378,7 @@ fn no_longer_declared(name: &str, current: &Current) -> InterfacePlan {
         is_ours: current.is_ours(),
         declared: Vec::new(),
         is_chain: false,
+        runs: true,
     }
 }
 
@@ -386,19 +394,87 @@ impl InterfacePlan {
             let mut members = self.members.iter();
             return members.try_for_each(|name| attach::detach(control, name, false).map(|_| ()));
         };
+        let together = self.together(prepared, options);
+        if let Some(together) = &together {
+            let applied = together.apply(control, &self.name);
+            // Where nothing runs, the programs before one that fails protect.
+            if applied.is_ok() || self.runs || options.confirm.is_some() {
+                applied?;
+                return self.adopt(control, prepared);
+            }
+        }
         if self.is_chain && options.confirm.is_some() {
             return Err(ChainError::Confirm.into());
         }
         for (program, request) in prepared.on(true) {
-            let of_program = |change: &&Change| {
-                change.program == program.name() && change.action != Action::Detach
-            };
-            let changes: Vec<_> = self.changes.iter().filter(of_program).collect();
+            let changes = self.changes_of(program);
             self.change(control, (program, request), &changes, options)?;
         }
         let removed = self.changes.iter().filter(|change| change.action == Action::Detach);
         for change in removed {
             remove(control, change)?;
+        }
+        Ok(())
+    }
+
+    /// The changes of a chain as one, if there are several, or one that must wait. `None` if
+    /// they take several steps.
+    fn together<'p>(
+        &'p self,
+        prepared: &'p Prepared,
+        options: &ApplyOptions,
+    ) -> Option<Together<'p>> {
+        let is_own = |change: &Change| change.interface == self.name;
+        let restarts = |change: &Change| change.restarts || change.action == Action::Mode;
+        let is_possible =
+            self.is_chain && self.changes.iter().all(is_own) && !self.changes.iter().any(restarts);
+        if !is_possible {
+            return None;
+        }
+        let ApplyOptions { confirm, lockout, .. } = *options;
+        let (mut parts, mut removed) = (Vec::new(), Vec::new());
+        for (program, request) in prepared.on(true) {
+            let changes = self.changes_of(program);
+            let are_all = |action| changes.iter().all(|change| change.action == action);
+            if are_all(Action::Adopt) {
+                continue;
+            }
+            let (place, replace) = (self.place(program, &changes), false);
+            let placed = ApplyPlacement { confirm, lockout, replace, place };
+            let request = request.clone().placed(&placed);
+            parts.push(Part { program, request, only_moves: are_all(Action::Move) });
+        }
+        for change in self.changes.iter().filter(|change| change.action == Action::Detach) {
+            removed.push(change.program.as_str());
+        }
+        let are_several = parts.len() + removed.len() > 1 || confirm.is_some();
+        // Another program that runs alone is replaced, and not joined.
+        let is_alone = prepared.requests.len() == 1 && removed.is_empty();
+        let replaces = self.changes.iter().any(|change| change.action == Action::Replace);
+        let mode = prepared.declaration.mode;
+        let placement = Placement { mode, confirm, ..Placement::default() };
+        let is_possible = are_several && !parts.is_empty() && !(is_alone && replaces);
+        let is_possible = is_possible && parts.iter().all(Part::is_possible);
+        is_possible.then_some(Together { parts, removed, placement })
+    }
+
+    /// The changes of a declared program.
+    fn changes_of(&self, program: &Program) -> Vec<&Change> {
+        let of_program =
+            |change: &&Change| change.program == program.name() && change.action != Action::Detach;
+        self.changes.iter().filter(of_program).collect()
+    }
+
+    /// Records the declaration of programs that run as declared.
+    fn adopt(&self, control: &Control, prepared: &Prepared) -> Result<()> {
+        let Some(path) = self.file.as_deref() else { return Ok(()) };
+        for (program, _) in prepared.on(true) {
+            let changes = self.changes_of(program);
+            let is_adopted = |change: &&Change| change.action == Action::Adopt;
+            if !changes.is_empty() && changes.iter().all(is_adopted) {
+                let mut interfaces = self.interfaces_of(program).iter();
+                interfaces.try_for_each(|one| adopt(control, one, program.name(), path))?;
+            }
         }
         Ok(())
     }
@@ -458,7 +534,8 @@ impl InterfacePlan {
     fn put_in_place(&self, control: &Control, program: &Program) -> Result<()> {
         let Place { continue_on, .. } = program.place.clone();
         let continue_on = Some(continue_on.unwrap_or_default());
-        let change = MemberChange { priority: Some(program.priority()), continue_on };
+        let change =
+            MemberChange { priority: Some(program.priority()), continue_on, confirm: None };
         for interface in self.interfaces_of(program) {
             chain::change(control, interface, program.name(), change)?;
         }
@@ -480,7 +557,7 @@ fn remove(control: &Control, change: &Change) -> Result<()> {
     let runs_alone = members(&Target::open(control, interface)?)?.len() == 1;
     match runs_alone {
         true => attach::detach(control, interface, false).map(|_| ()),
-        false => chain::remove(control, interface, program).map(|_| ()),
+        false => chain::remove(control, interface, program, None).map(|_| ()),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct ChainLink {
     pub beside: Vec<MapDef>,
     /// Existing maps that a replaced member uses, by their names in its object.
     pub shared: Vec<(String, Map)>,
+    /// Names of maps of a member that runs which do not continue.
+    pub renewed: Vec<String>,
 }
 
 /// The code of a program that runs, read again.
@@ -52,12 +54,16 @@ impl ChainLink {
 
     /// A member whose maps are all in its object.
     pub fn new(member: Member, spec: Spec) -> Self {
-        let (beside, shared) = (Vec::new(), Vec::new());
-        Self { member, spec, generation: None, beside, shared }
+        let (beside, shared, renewed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { member, spec, generation: None, beside, shared, renewed }
     }
 
-    /// A member that is added, from an object.
+    /// A member that is added, from an object. The chain counts it if the program does not count
+    /// itself and the record does not forbid it.
     pub fn added(member: Member, opened: Opened, record: &Record) -> Self {
+        let may_count = record.program.count != Some(false);
+        let counted = may_count && !compose::counts_itself(&opened.spec, &member.program);
+        let member = Member { counted, ..member };
         let mut beside = vec![text_map(RECORD, &record.text())];
         beside.extend(crate::counters::missing_labels(&opened.spec));
         beside.extend(opened.kept_map());
@@ -78,6 +84,9 @@ impl ChainLink {
         let (Some(generation), Some(def)) = (&self.generation, self.spec.map(own)) else {
             return Ok(None);
         };
+        if self.renewed.iter().any(|name| name == own) {
+            return Ok(None);
+        }
         let map = generation.map_if_kept(own)?;
         Ok(map.filter(|map| {
             let info = map.info();

@@ -16,26 +16,26 @@ pub mod link;
 pub mod report;
 mod tail_calls;
 
+use std::time::Duration;
+
 use functions::{capture, stats};
 use kernel::{Attach, Map, Mode, Object, Replace};
 use spec::asm::{self, Assembler};
 use spec::compose::{
     self, Block, Composed, CountedBlocks, Counters, DECISIONS_MAP, Form, Link, LinkCounter,
-    MAX_LINKS, MapNames, VERDICTS_MAP, compose, counts_itself, decisions_map, store_decisions,
-    value_size,
+    MAX_LINKS, MapNames, VERDICTS_MAP, compose, decisions_map, store_decisions, value_size,
 };
 use spec::{ProgramKind, Spec, Verdict};
 
 use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
 use crate::error::{ChainError, Context as _, Error, Result};
-use crate::map_names::MEMBER;
+use crate::map_names::{DEADLINE, FALLBACK, MEMBER};
 use crate::member::{self, ChainForm, Member, NAME_LIMIT, is_name};
 use crate::notice::Notice;
-use crate::object::{Opened, called};
-use crate::record::Record;
-use crate::state::{Generation, Pins, Transaction, Trial, pin_name};
-use crate::target::{Placement, Target};
+use crate::object::called;
+use crate::state::{Companions, Generation, Pins, Transaction, Trial, pin_name};
+use crate::target::{self, Placement, Target};
 use crate::text_map::{create, create_empty, create_text_map};
 use link::{ChainLink, Code};
 use tail_calls::CALL_MAP;
@@ -50,6 +50,10 @@ pub struct Chain<'t> {
     links: Vec<ChainLink>,
     /// The form of the members that run, and their names, unless they are inlined.
     earlier: (ChainForm, Vec<String>),
+    /// Slots of the members that run, in the verdict map.
+    running_slots: Vec<u32>,
+    /// What ran before runs again after this time, unless the change is confirmed.
+    confirm: Option<Duration>,
     /// A capture around the members.
     probe: Option<Probe>,
 }
@@ -84,7 +88,7 @@ pub struct LoadedChain<'t> {
 #[derive(Debug)]
 struct Loaded {
     /// Has the program that is attached.
-    object: Object,
+    object: target::Loaded,
     /// The members' own objects, if they are chained by tail calls.
     members: Vec<Object>,
     /// For each member: names of its maps in its own object and in `object`.
@@ -108,6 +112,8 @@ impl<'t> Chain<'t> {
             runs: running.is_some(),
             links: Vec::new(),
             earlier: Default::default(),
+            running_slots: Vec::new(),
+            confirm: None,
             probe: None,
         };
         let Some((mode, id)) = running else { return Ok(chain) };
@@ -129,6 +135,8 @@ impl<'t> Chain<'t> {
             let code = code(&generation)?;
             chain.links.push(ChainLink::running(member, &generation, code));
         }
+        let slots = chain.links.iter().filter_map(|link| link.member.slot);
+        chain.running_slots = slots.collect();
         let earlier = chain.links.iter().find(|link| link.member.form != ChainForm::Inlined);
         if let Some(form) = earlier.map(|link| link.member.form) {
             let of_form = chain.links.iter().filter(|link| link.member.form == form);
@@ -153,6 +161,11 @@ impl<'t> Chain<'t> {
         }
         self.mode = mode;
         Ok(())
+    }
+
+    /// Lets what runs now run again after this time, unless the change is confirmed.
+    pub fn set_confirm(&mut self, confirm: Option<Duration>) {
+        self.confirm = confirm;
     }
 
     /// Names of the members, in order.
@@ -229,22 +242,13 @@ impl<'t> Chain<'t> {
         Ok(())
     }
 
-    /// Adds a program of an object, which the chain counts if the program does not count itself and
-    /// the record does not forbid it.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
-    pub fn insert_object(&mut self, member: Member, opened: Opened, record: &Record) -> Result<()> {
-        let may_count = record.program.count != Some(false);
-        let counted = may_count && !counts_itself(&opened.spec, &member.program);
-        self.insert(ChainLink::added(Member { counted, ..member }, opened, record))
-    }
-
     /// Adds a member as it is placed: perhaps instead of the one that has its name.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// As [`insert`](Self::insert) and [`set_mode`](Self::set_mode).
     pub fn place(&mut self, placement: &Placement, link: ChainLink) -> Result<()> {
+        self.set_mode(placement.mode)?;
+        self.set_confirm(placement.confirm);
         if placement.renews() {
             self.remove(&link.member.name);
         }
@@ -261,13 +265,25 @@ impl<'t> Chain<'t> {
     /// # Errors
     /// No member has the name.
     pub fn take(&mut self, name: &str) -> Result<ChainLink> {
-        match self.links.iter().position(|one| one.member.name == name) {
-            Some(number) => Ok(self.links.remove(number)),
-            None => {
-                let known = self.links.iter().map(|one| one.member.name.clone()).collect();
-                Err(ChainError::NoMember { name: name.to_owned(), known }.into())
-            }
-        }
+        let number = self.number(name)?;
+        Ok(self.links.remove(number))
+    }
+
+    /// A member, whose code may be replaced.
+    ///
+    /// # Errors
+    /// No member has the name.
+    pub fn link(&mut self, name: &str) -> Result<&mut ChainLink> {
+        let number = self.number(name)?;
+        Ok(&mut self.links[number])
+    }
+
+    fn number(&self, name: &str) -> Result<usize> {
+        let number = self.links.iter().position(|one| one.member.name == name);
+        number.ok_or_else(|| {
+            let name = name.to_owned();
+            ChainError::NoMember { name, known: self.names() }.into()
+        })
     }
 
     /// Gives a slot of the verdict map to each member that has none.
@@ -276,7 +292,11 @@ impl<'t> Chain<'t> {
             self.links.iter_mut().for_each(|one| one.member.before.clear());
         }
         let used: Vec<u32> = self.links.iter().filter_map(|one| one.member.slot).collect();
-        let mut free = (0..VERDICT_SLOTS).filter(|slot| !used.contains(slot));
+        let free = (0..VERDICT_SLOTS).filter(|slot| !used.contains(slot));
+        // Members that may return count on in their own slots, unless all slots are taken.
+        let (returning, unused): (Vec<_>, Vec<_>) =
+            free.partition(|slot| self.confirm.is_some() && self.running_slots.contains(slot));
+        let mut free = unused.into_iter().chain(returning);
         for link in self.links.iter_mut().filter(|one| one.member.slot.is_none()) {
             link.member.slot = free.next();
         }
@@ -288,6 +308,9 @@ impl<'t> Chain<'t> {
     /// # Errors
     /// They cannot be composed, or the kernel refuses them. Then nothing has changed.
     pub fn apply(self) -> Result<()> {
+        if self.links.is_empty() && self.confirm.is_some() {
+            return Err(ChainError::ConfirmLast.into());
+        }
         if self.links.is_empty() {
             return detach_all(self.target, false).map(drop);
         }
@@ -348,8 +371,18 @@ impl<'t> Chain<'t> {
         let Composed { spec, maps, probe_maps } = self.compose(&parts, form)?;
         let programs = [&[self.main().to_owned()][..], &called(&spec, self.main())].concat();
         let reuse = self.reuse(&maps)?;
-        let object = self.target.load_sharing(&spec, programs, self.mode, reuse)?;
+        let object = self.load_main(&spec, programs, reuse)?;
         Ok(Loaded { object, members: Vec::new(), maps, probe_maps })
+    }
+
+    /// Loads main, the first of the programs, with what it calls.
+    fn load_main(
+        &self,
+        spec: &Spec,
+        programs: Vec<String>,
+        reuse: Vec<(String, Map)>,
+    ) -> Result<target::Loaded> {
+        self.target.load_twice(spec, programs, (self.mode, self.confirm.is_some()), reuse)
     }
 
     /// Composes links, one for each member, with the probe.
@@ -459,7 +492,8 @@ impl<'t> Chain<'t> {
             let is_of_object =
                 |name: &str| maps.iter().any(|(own, _)| pin_name(own).as_str() == name);
             for name in link.generation.iter().flat_map(Generation::map_names) {
-                if !is_of_object(&name) && !OF_CHAIN.contains(&name.as_str()) {
+                let is_new = beside.iter().any(|(known, _)| *known == name);
+                if !is_new && !is_of_object(&name) && !OF_CHAIN.contains(&name.as_str()) {
                     let map = link.generation.as_ref().map(|one| one.map(&name)).transpose()?;
                     beside.extend(map.map(|map| (name, map)));
                 }
@@ -495,7 +529,12 @@ impl LoadedChain<'_> {
         self.keep_earlier_counts()?;
         let target = self.chain.target;
         let beside = self.chain.beside(&self.loaded.maps)?;
-        target.slot.change_chain(self.pins(&beside), &self.attachment()?, target.scope)
+        let object = &self.loaded.object;
+        let before = target.limit(object, self.chain.mode, self.chain.confirm)?;
+        let confirmed = object.confirmed(&self.main)?;
+        let companions = Companions { before: before.as_ref(), confirmed };
+        let scope = (companions, target.scope);
+        target.slot.change_chain(self.pins(&beside), &self.attachment()?, scope)
     }
 
     /// Attaches the program for the duration of a trial, above what runs.
@@ -543,7 +582,7 @@ impl LoadedChain<'_> {
     fn pins<'a>(&'a self, beside: &'a [Vec<(String, Map)>]) -> Vec<Pins<'a>> {
         let all = self.chain.links.iter().zip(beside).enumerate();
         all.map(|(number, (link, beside))| {
-            let of_chain = [VERDICTS_MAP].into_iter();
+            let of_chain = [VERDICTS_MAP, DEADLINE, FALLBACK].into_iter();
             let of_chain =
                 of_chain.filter_map(|name| Some((name, self.loaded.object.map(name).ok()?)));
             let of_chain = of_chain.map(|(name, map)| (name.to_owned(), map));
@@ -584,18 +623,14 @@ pub fn joins(target: &Target, placement: &Placement) -> Result<bool> {
     if placement.replace && !has_place {
         return Ok(false);
     }
-    let joins = match target.running_mode()? {
+    Ok(match target.running_mode()? {
         Some((mode, id)) => mode != Mode::Offload && !target.slot.generations_of(id)?.is_empty(),
         None => has_place,
-    };
-    match joins && placement.confirm.is_some() {
-        true => Err(ChainError::Confirm.into()),
-        false => Ok(joins),
-    }
+    })
 }
 
 /// Maps that a chain makes anew for a member.
-const OF_CHAIN: [&str; 3] = [MEMBER, VERDICTS_MAP, CALL_MAP];
+const OF_CHAIN: [&str; 5] = [MEMBER, VERDICTS_MAP, CALL_MAP, DEADLINE, FALLBACK];
 /// Name of a member that stands for no program, while packets of an interface without programs are
 /// captured.
 const CAPTURE: &str = "capture";

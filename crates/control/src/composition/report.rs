@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spec::Verdict;
-use sys::net::Netlink;
+use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::Control;
@@ -78,12 +78,10 @@ impl MemberReport {
     }
 }
 
-/// Reads the chain of an interface, without a lock.
+/// Reads the chain of an interface, without a lock. Restores what ran before a trial or a change
+/// that is over.
 pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
-    let links = Netlink::open()?.links()?;
-    let Some(link) = links.iter().find(|link| link.name == interface) else {
-        return Err(no_interface(interface, &links));
-    };
+    let link = find(interface)?;
     let mut report = ChainReport {
         interface: interface.to_owned(),
         mode: None,
@@ -92,13 +90,19 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
         reason: None,
         members: Vec::new(),
     };
+    if link.xdp.is_empty() {
+        return Ok(report);
+    }
+    let state = State::read(control)?;
+    let slot = state.slot(NetNs::current()?.id()?, link.ifindex);
+    state.restore_abandoned(&slot, link.xdp.programs().map(|(_, id)| id));
+    let link = find(interface)?;
     let mut programs = link.xdp.programs();
     let Some((mode, id)) = programs.next() else { return Ok(report) };
     if programs.next().is_some() {
         return Err(ChainError::SeveralModes.into());
     }
     (report.mode, report.program_id) = (Some(mode.name()), Some(id));
-    let slot = State::read(control)?.slot(NetNs::current()?.id()?, link.ifindex);
     let generations = slot.generations_of(id)?;
     let members = member::members(&generations)?;
     if let Some((first, _)) = members.first().filter(|(one, _)| one.form == ChainForm::TailCalls) {
@@ -113,6 +117,12 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
         }
     }
     Ok(report)
+}
+
+fn find(interface: &str) -> Result<Link> {
+    let links = Netlink::open()?.links()?;
+    let link = links.iter().find(|link| link.name == interface).cloned();
+    link.ok_or_else(|| no_interface(interface, &links))
 }
 
 /// A program that was attached alone, as the only member.

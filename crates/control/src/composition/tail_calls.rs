@@ -12,6 +12,7 @@ use spec::{MapDef, MapKind, Program, ProgramKind, Spec};
 use super::link::ChainLink;
 use super::{Chain, Loaded};
 use crate::error::{ChainError, Context as _, Error, Result};
+use crate::member::ChainForm;
 use crate::object::called;
 
 /// Program array with a member as its only entry.
@@ -51,6 +52,10 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
     if count > MOST_CALLS {
         return Err(ChainError::TooManyCalls { count, limit: MOST_CALLS }.into());
     }
+    let returns = chain.confirm.is_some() && chain.earlier.0 == ChainForm::TailCalls;
+    if returns && chain.earlier.1.len() == MOST_CALLS {
+        return Err(ChainError::NoReturn { limit: MOST_CALLS }.into());
+    }
     let kind = common_kind(&chain.links);
     let members = chain.links.iter().map(|link| member(chain, link, kind));
     let members: Vec<Object> = members.collect::<Result<_>>()?;
@@ -60,7 +65,7 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
     let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
     let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
     let programs = vec![chain.main().to_owned()];
-    let object = chain.target.load_sharing(&spec, programs, chain.mode, chain.of_chain()?)?;
+    let object = chain.load_main(&spec, programs, chain.of_chain()?)?;
     for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;

@@ -46,15 +46,21 @@ pub enum ChainError {
     /// The chain runs in another mode.
     #[error("the chain runs in {running} mode: detach it before you attach it in {asked} mode")]
     Mode { running: &'static str, asked: &'static str },
-    /// A change of a chain that must be confirmed.
-    #[error("a change of a chain cannot wait for a confirmation: leave out --confirm")]
-    Confirm,
-    /// A trial or a sampler beside the other members.
+    /// A change of a declared chain that takes several steps.
     #[error(
-        "the filter is a member of a chain, in which packets cannot be sampled and rules cannot be \
-         tried: `xway chain IFACE remove` the other members first"
+        "this change takes several steps, because of a router, another mode or another program, \
+         so it cannot wait for a confirmation: leave out --confirm"
     )]
-    Trial,
+    Confirm,
+    /// Without members, no program could return to them.
+    #[error("the removal of the last member cannot wait for a confirmation: leave out --confirm")]
+    ConfirmLast,
+    /// The return to the running members would be one tail call more than the kernel follows.
+    #[error(
+        "the kernel follows at most {limit} tail calls for a packet, so no program can return to \
+         the {limit} members that run: leave out --confirm"
+    )]
+    NoReturn { limit: usize },
     /// A word that is not a verdict.
     #[error("{0}")]
     Verdict(#[from] UnknownVerdict),

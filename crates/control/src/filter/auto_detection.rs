@@ -152,10 +152,6 @@ impl AutoDetection {
             self.watched = None;
             self.pause(PAUSE_AFTER_FAILURE, f64::INFINITY);
             self.due = Instant::now() + PAUSE_AFTER_FAILURE;
-            if let Error::Chain(_) = error.innermost() {
-                // Packets cannot be sampled in a chain, which may last.
-                self.due = Instant::now() + PAUSE_IN_CHAIN;
-            }
             // The filter may have been replaced or detached meanwhile.
             if !matches!(error, Error::NoFilter { .. } | Error::NoInterface { .. }) {
                 events.push(AutoEvent::Failed(crate::error::full(&error)));
@@ -363,7 +359,5 @@ const PAUSE_WITHOUT_FLOOD: Duration = Duration::from_secs(60);
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_secs(10);
 /// Factor of the observed rate above which these pauses end.
 const CALM: f64 = 1.5;
-/// Pause while the filter is a member of a chain.
-const PAUSE_IN_CHAIN: Duration = Duration::from_secs(600);
 /// Pause after an error.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(10);

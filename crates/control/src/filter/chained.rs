@@ -48,18 +48,25 @@ pub fn open(target: &Target) -> Result<Chain<'_>> {
 /// The chain runs in another mode.
 pub fn put(chain: &mut Chain<'_>, placement: &Placement, link: Replacement) -> Result<()> {
     chain.set_mode(placement.mode)?;
-    let known = chain.take(NAME).map(|known| known.member);
+    chain.set_confirm(placement.confirm);
     let Replacement { spec, program, shared } = link;
     let placed = placement.member(NAME, &program);
-    let member = match known {
-        Ok(known) if placement.place.is_none() => Member { program, ..known },
-        Ok(known) => {
-            let (priority, continue_on) = (placed.priority, placed.continue_on);
-            Member { program, priority, continue_on, ..known }
-        }
-        Err(_) => placed,
+    let link = |member| ChainLink { shared, ..ChainLink::new(member, spec) };
+    let Ok(known) = chain.link(NAME) else { return chain.insert(link(placed)) };
+    let before = known.member.clone();
+    let (priority, continue_on) = match placement.place {
+        Some(_) => (placed.priority, placed.continue_on),
+        None => (before.priority, before.continue_on),
     };
-    chain.insert(ChainLink { shared, ..ChainLink::new(member, spec) })
+    let moves = priority != before.priority;
+    // With a confirmation, the earlier filter may return to its counts.
+    let slot = before.slot.filter(|_| placement.confirm.is_none());
+    *known = link(Member { program, priority, continue_on, slot, ..before });
+    if moves {
+        let link = chain.take(NAME)?;
+        chain.insert(link)?;
+    }
+    Ok(())
 }
 
 /// A compiled filter with the maps that it takes over.

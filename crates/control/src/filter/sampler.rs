@@ -12,7 +12,7 @@ use filter::maps::{KEPT, SEEN, WATCHING};
 use filter::runtime::parts::new_name;
 use filter::runtime::tap::{self, TappedPacket};
 use filter::{self, Rule, Test};
-use kernel::{Object, RingBuffer};
+use kernel::{Map, RingBuffer};
 use spec::Spec;
 use sys::thread::monotonic_ns;
 
@@ -27,7 +27,8 @@ use crate::state;
 /// A sampling program on an interface. Dropping it restores the previous program.
 #[derive(Debug)]
 pub struct PacketSampler {
-    object: Object,
+    kept: Map,
+    watching: Map,
     ring: RingBuffer,
     rate: SampleRate,
     one_in: u32,
@@ -109,17 +110,18 @@ impl PacketSampler {
                 tap::make_active_part(active)
             };
             let parts = Pair { first, active };
-            parts.load(update, &chooser, asked, separate, |object, program, placement| {
-                let ring = RingBuffer::new(object.map(SEEN)?)?;
-                let one_in = choice.rate.first();
-                set_sampling(&object, one_in)?;
-                let trial = update.try_out((&object, program), placement)?;
-                Ok((object, ring, one_in, trial))
+            parts.load(update, &chooser, asked, separate, |loaded| {
+                let ring = RingBuffer::new(loaded.map(SEEN)?)?;
+                let kept = loaded.map(KEPT)?.duplicate()?;
+                let watching = loaded.map(&new_name(WATCHING))?.duplicate()?;
+                set_sampling(&watching, choice.rate.first())?;
+                Ok((ring, kept, watching, loaded.try_out(update)?))
             })
         });
-        let (object, ring, one_in, trial) = begun.context("the packets cannot be sampled")?;
+        let (ring, kept, watching, trial) = begun.context("the packets cannot be sampled")?;
         let (last_read, met, rate) = (Instant::now(), TapCounts::default(), choice.rate);
-        Ok(Self { object, ring, rate, one_in, last_read, met, trial, claim })
+        let one_in = rate.first();
+        Ok(Self { kept, watching, ring, rate, one_in, last_read, met, trial, claim })
     }
 
     /// Passes the packets that were sampled since the previous reading to `each`, and extends the
@@ -132,13 +134,13 @@ impl PacketSampler {
                 each(&seen);
             }
         });
-        let met = tap::counts(self.object.map(KEPT)?)?;
+        let met = tap::counts(&self.kept)?;
         let (elapsed, one_in) = (self.last_read.elapsed(), self.one_in);
         let lost = met.lost - self.met.lost;
         let next = self.rate.next(one_in, read + lost, elapsed);
         let came = met.packets - self.met.packets;
         (self.last_read, self.met, self.one_in) = (Instant::now(), met, next);
-        set_sampling(&self.object, next)?;
+        set_sampling(&self.watching, next)?;
         Ok(SampleBatch { elapsed, met: came, read, lost, one_in, next })
     }
 
@@ -174,9 +176,8 @@ impl SampleRate {
     }
 }
 
-fn set_sampling(object: &Object, one_in: u32) -> Result<()> {
-    let map = object.map(&new_name(WATCHING))?;
-    Ok(tap::set_sampling(map, one_in, monotonic_ns() + IDLE_LIMIT.as_nanos() as u64)?)
+fn set_sampling(watching: &Map, one_in: u32) -> Result<()> {
+    Ok(tap::set_sampling(watching, one_in, monotonic_ns() + IDLE_LIMIT.as_nanos() as u64)?)
 }
 
 /// The program stops sampling if it was not read for this time.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use filter::Ruleset;
 use filter::maps::{CHANGES, PAIRS};
 use filter::runtime::trial::{self, ChangedPacket};
-use kernel::{Object, RingBuffer};
+use kernel::{Map, RingBuffer};
 use serde::Serialize;
 use spec::Spec;
 use sys::signal::Stop;
@@ -39,7 +39,8 @@ pub enum Ended {
 /// the trial restores the active filter's own program.
 #[derive(Debug)]
 pub struct Trial {
-    object: Object,
+    pairs: Map,
+    changes: Map,
     /// Restores the previous program when dropped.
     trial: state::Trial,
     /// Declared after the trial, so that it is released later: one trial at a time.
@@ -54,7 +55,7 @@ impl Trial {
     pub fn start(control: &Control, update: &Update, new: &Ruleset) -> Result<Self> {
         let claim = update.claim(control)?;
         let globals = update.globals(&ApplyOptions::default())?;
-        let (object, trial) = ruleset::by_form(|form| {
+        let (pairs, changes, trial) = ruleset::by_form(|form| {
             let refused = "the rules were not tried";
             let first = ruleset::compiled(new, false, &update.target, form);
             let mut first = first.context(refused)?;
@@ -66,21 +67,18 @@ impl Trial {
                 trial::make_old(active)
             };
             let pair = Pair { first, active };
-            pair.load(update, new, &asked, separate, |object, program, placement| {
-                let trial = update.try_out((&object, program), placement)?;
-                Ok((object, trial))
+            pair.load(update, new, &asked, separate, |loaded| {
+                let [pairs, changes] = [PAIRS, CHANGES].map(|name| loaded.map(name)?.duplicate());
+                let (pairs, changes) = (pairs?, changes?);
+                Ok((pairs, changes, loaded.try_out(update)?))
             })
         })?;
-        Ok(Self { object, trial, _claim: claim })
+        Ok(Self { pairs, changes, trial, _claim: claim })
     }
 
     /// Packets by verdict and rule of both rule sets so far.
     pub fn pairs(&self) -> Result<Vec<trial::DecisionPair>> {
-        Ok(trial::pairs(self.object.map(PAIRS)?)?)
-    }
-
-    fn changes(&self) -> Result<RingBuffer> {
-        Ok(RingBuffer::new(self.object.map(CHANGES)?)?)
+        Ok(trial::pairs(&self.pairs)?)
     }
 
     /// Passes packets that would get another verdict to `each`, until the time is over, a signal
@@ -91,7 +89,7 @@ impl Trial {
         stop: &Stop,
         mut each: impl FnMut(ChangedPacket) -> Result<(), E>,
     ) -> Result<Ended, E> {
-        let mut ring = self.changes()?;
+        let mut ring = RingBuffer::new(&self.changes).map_err(Error::from)?;
         let begin = Instant::now();
         for look in 1.. {
             let left = time.saturating_sub(begin.elapsed());

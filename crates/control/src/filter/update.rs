@@ -21,11 +21,11 @@ use super::load::{ApplyOptions, FilterPlacement, LoadReport, LoadTimings};
 use super::memory::{self, Memory};
 use super::ruleset;
 use crate::Control;
-use crate::composition;
+use crate::composition::{self, Chain, LoadedChain};
 use crate::counters;
 use crate::detach::Detached;
 use crate::detach::detach_all;
-use crate::error::{ChainError, Context as _, Error, Holder, Result};
+use crate::error::{Context as _, Error, Holder, Result};
 use crate::lockout;
 use crate::record::Record;
 use crate::state::{self, State};
@@ -55,6 +55,11 @@ impl Update {
     /// Name of the interface.
     pub fn interface(&self) -> &str {
         &self.target.interface
+    }
+
+    /// The interface, under the writers' lock.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// The filter that runs; `None` if none does.
@@ -136,6 +141,28 @@ impl Update {
         options: &ApplyOptions,
         form: Form,
     ) -> Result<(Mode, Memory, LoadTimings)> {
+        let new = self.prepare(file, options, form)?;
+        let alone = options.placement.replace && options.placement.place.is_none();
+        let timings =
+            by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
+                self.install(&new, program, alone)
+            })?;
+        let NewFilter { placement, tagging, memory, timings: before, .. } = new;
+        tagging.keep();
+        let (compile_s, carry_s) = (before.compile_s, timings.carry_s + before.carry_s);
+        Ok((placement.mode, memory, LoadTimings { compile_s, carry_s, ..timings }))
+    }
+
+    /// Compiles rules, and finds what they take over from the active ones.
+    ///
+    /// # Errors
+    /// The rules cannot be compiled, their maps do not fit, or tags cannot be seen.
+    pub fn prepare(
+        &self,
+        file: &File,
+        options: &ApplyOptions,
+        form: Form,
+    ) -> Result<NewFilter<'_>> {
         let (rules, mut clock) = (&file.ruleset, Clock::start());
         let bans = options.bans || self.has_bans()?;
         let mut made = ruleset::compiled(rules, bans, &self.target, form)
@@ -146,9 +173,9 @@ impl Update {
         made.spec.maps.push(file_map(&ruleset::stored_text(file)));
         made.spec.maps.extend(counters::missing_labels(&made.spec));
         made.spec.maps.push(self.carried(rules)?.map());
-        self.record(options, rules)?
-            .add_to(&mut made.spec, self.placement(&options.placement).mode);
-        let (placement, compile_s) = (self.placement(&options.placement), clock.lap());
+        let placement = self.placement(&options.placement);
+        self.record(options, rules)?.add_to(&mut made.spec, placement.mode);
+        let compile_s = clock.lap();
         let tagging =
             self.tagging(&[rules], placement.mode, options.placement.ignore_stripped_tags)?;
         tagging.apply(&mut made.spec, &[PROGRAM, PROGRAM_FRAGS])?;
@@ -158,15 +185,8 @@ impl Update {
         let shared = handover.as_ref().map_or(Ok(Vec::new()), |one| one.shared(&made.spec))?;
         let memory = memory(&made, &shared, options.placement.memory)
             .context("the rules were not loaded")?;
-        let handover_s = clock.lap();
-        let timings =
-            by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-                let alone = options.placement.replace && options.placement.place.is_none();
-                self.install(&made, (handover.as_ref(), &shared), program, (&placement, alone))
-            })?;
-        tagging.keep();
-        let timings = LoadTimings { compile_s, carry_s: timings.carry_s + handover_s, ..timings };
-        Ok((placement.mode, memory, timings))
+        let timings = LoadTimings { compile_s, carry_s: clock.lap(), ..LoadTimings::default() };
+        Ok(NewFilter { made, placement, tagging, handover, shared, memory, timings })
     }
 
     /// Prepares the interface so that a program with these rules sees VLAN tags that are not in the
@@ -245,9 +265,6 @@ impl Update {
     /// Temporarily replaces the active filter, if there is one, with a program that decides by the
     /// same rules.
     pub fn try_out(&self, what: (&Object, &str), placement: &Placement) -> Result<state::Trial> {
-        if self.is_chained()? {
-            return Err(ChainError::Trial.into());
-        }
         let before = self.active.as_ref().map(ActiveFilter::program).transpose()?;
         let name = if before.is_some() { NAME } else { WATCHER };
         self.target.try_out(name, what, placement, before.as_ref())
@@ -264,27 +281,17 @@ impl Update {
         [Mode::Native, Mode::Generic].into_iter().any(is_watcher)
     }
 
-    fn install(
-        &self,
-        made: &Compiled,
-        (handover, shared): (Option<&Handover<'_>>, &[(String, Map)]),
-        program: &str,
-        (placement, alone): (&Placement, bool),
-    ) -> Result<LoadTimings> {
+    fn install(&self, new: &NewFilter<'_>, program: &str, alone: bool) -> Result<LoadTimings> {
+        if self.is_composed(&new.placement, alone)? {
+            return self.install_in_chain(new, program);
+        }
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
-        let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
-        let shared = shared.iter().map(again).collect::<Result<_>>()?;
+        let (placement, shared) = (&new.placement, new.shared()?);
         timings.carry_s = clock.lap();
-        if self.is_composed(placement, alone)? {
-            let parts = (shared, program.to_owned());
-            return self.install_in_chain(made, handover, parts, placement);
-        }
-        let object = self.target.load(&made.spec, (program, &[]), placement, shared)?;
-        made.actions.fill(|name| object.map(name))?;
+        let object = self.target.load(&new.made.spec, (program, &[]), placement, shared)?;
+        new.made.actions.fill(|name| object.map(name))?;
         timings.load_s = clock.lap();
-        if let Some(handover) = handover {
-            handover.copy(|name| object.map(name))?;
-        }
+        new.carry(|name| object.map(name))?;
         timings.carry_s += clock.lap();
         self.target.install(NAME, &object, program, placement)?.commit()?;
         timings.swap_s = clock.lap();
@@ -292,26 +299,14 @@ impl Update {
     }
 
     /// Composes the filter with the other members of the chain, and replaces the chain.
-    fn install_in_chain(
-        &self,
-        made: &Compiled,
-        handover: Option<&Handover<'_>>,
-        (shared, program): (Vec<(String, Map)>, String),
-        placement: &Placement,
-    ) -> Result<LoadTimings> {
-        if placement.confirm.is_some() {
-            return Err(ChainError::Confirm.into());
-        }
+    fn install_in_chain(&self, new: &NewFilter<'_>, program: &str) -> Result<LoadTimings> {
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
         let mut chain = chained::open(&self.target)?;
-        let replacement = Replacement { spec: made.spec.clone(), program, shared };
-        chained::put(&mut chain, placement, replacement)?;
+        new.put(&mut chain, program)?;
         let loaded = chain.load()?;
-        made.actions.fill(|name| loaded.map(NAME, name))?;
+        new.made.actions.fill(|name| loaded.map(NAME, name))?;
         timings.load_s = clock.lap();
-        if let Some(handover) = handover {
-            handover.copy(|name| loaded.map(NAME, name))?;
-        }
+        new.carry(|name| loaded.map(NAME, name))?;
         timings.carry_s = clock.lap();
         loaded.commit()?;
         timings.swap_s = clock.lap();
@@ -331,7 +326,7 @@ impl Update {
     }
 
     /// Whether the filter is a member of a chain with others.
-    fn is_chained(&self) -> Result<bool> {
+    pub(super) fn is_chained(&self) -> Result<bool> {
         self.active.as_ref().map_or(Ok(false), ActiveFilter::is_chained)
     }
 
@@ -346,6 +341,52 @@ impl Update {
     fn has_bans(&self) -> Result<bool> {
         let Some(active) = &self.active else { return Ok(false) };
         Ok(!Bans::new(&active.map(BANS)?).list(sys::thread::monotonic_ns())?.is_empty())
+    }
+}
+
+/// Compiled rules that are not loaded yet, with what they take over from the active ones.
+#[derive(Debug)]
+pub struct NewFilter<'u> {
+    made: Compiled,
+    placement: Placement,
+    tagging: Tagging,
+    handover: Option<Handover<'u>>,
+    /// Maps of the active filter that they continue to use.
+    shared: Vec<(String, Map)>,
+    memory: Memory,
+    /// Seconds that the preparation took.
+    timings: LoadTimings,
+}
+
+impl NewFilter<'_> {
+    /// Puts the filter into a chain, in the place of the one that is there.
+    ///
+    /// # Errors
+    /// The chain runs in another mode.
+    pub fn put(&self, chain: &mut Chain<'_>, program: &str) -> Result<()> {
+        let (spec, shared) = (self.made.spec.clone(), self.shared()?);
+        let replacement = Replacement { spec, program: program.to_owned(), shared };
+        chained::put(chain, &self.placement, replacement)
+    }
+
+    /// Fills the maps of the loaded program, which does not run yet.
+    pub fn fill(&self, chain: &LoadedChain<'_>) -> Result<()> {
+        self.made.actions.fill(|name| chain.map(NAME, name))?;
+        self.carry(|name| chain.map(NAME, name))
+    }
+
+    /// Completes the change, after the program was attached.
+    pub fn keep(self) {
+        self.tagging.keep();
+    }
+
+    fn carry<'m>(&self, map: impl Fn(&str) -> kernel::Result<&'m Map>) -> Result<()> {
+        self.handover.as_ref().map_or(Ok(()), |handover| handover.copy(map))
+    }
+
+    fn shared(&self) -> Result<Vec<(String, Map)>> {
+        let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
+        self.shared.iter().map(again).collect()
     }
 }
 

@@ -211,6 +211,13 @@ impl Slot {
         Ok(all)
     }
 
+    /// Names of what was attached as this program: one for each member of a chain.
+    pub fn names_of(&self, program_id: u32) -> Result<String> {
+        let generations = self.generations_of(program_id)?;
+        let names: Vec<_> = generations.iter().map(Generation::name).collect();
+        Ok(names.join(", "))
+    }
+
     /// Removes generations that the pinned link does not run. Without a link (attached by netlink,
     /// or not at all), only incomplete generations are known to be left over; `sweep_but`
     /// removes more.

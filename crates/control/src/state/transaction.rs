@@ -62,10 +62,10 @@ impl Slot {
         &self,
         members: Vec<Pins<'_>>,
         attach: &Attach<'_>,
-        scope: Scope,
+        (companions, scope): (Companions<'_>, Scope),
     ) -> Result<Transaction> {
         let pins = self.numbered_pins(members)?;
-        Transaction::make(self, &pins, attach, (Companions::default(), scope))
+        Transaction::make(self, &pins, attach, (companions, scope))
     }
 
     /// A new generation for each member.

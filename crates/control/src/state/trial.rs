@@ -89,13 +89,13 @@ impl Slot {
             };
             let unconfirmed = self.generation_of(*program)?;
             let unconfirmed = unconfirmed.filter(|one| matches!(one.confirmed(), Ok(Some(_))));
+            let names = self.names_of(*program)?;
             match self.succeed(ifindex, (*mode, *program), successor) {
                 Ok(program) => {
                     now.extend(program);
-                    if let Some(generation) = unconfirmed {
+                    if unconfirmed.is_some() {
                         let interface = Netlink::open()?.link_by_index(ifindex)?.name;
-                        let program = generation.name().to_owned();
-                        self.notify(&Notice::Unconfirmed { interface, program });
+                        self.notify(&Notice::Unconfirmed { interface, program: names });
                     }
                 }
                 Err(_) => now.push(*program),

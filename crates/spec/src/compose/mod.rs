@@ -100,6 +100,12 @@ impl Counters {
         Self { of_link, slots, timed: false }
     }
 
+    /// Nothing is counted, as for a part of a chain that counts.
+    pub fn none(links: usize) -> Self {
+        let of_link = vec![LinkCounter { slot: 0, counts: false }; links];
+        Self { of_link, slots: 0, timed: false }
+    }
+
     /// Whether there is anything to count or to time.
     fn is_needed(&self) -> bool {
         self.timed || self.of_link.iter().any(|one| one.counts)
@@ -229,12 +235,13 @@ pub fn compose(
 
 /// Composes programs so that each is called as a function that the kernel verifies separately,
 /// once; it needs types. A call costs some nanoseconds, but what the verifier walks is a sum then
-/// and no product: for programs in which there are many ways.
+/// and no product: for programs in which there are many ways. It counts nothing, so that the result
+/// may be a part of another chain.
 ///
 /// # Errors
 /// As [`chain`].
 pub fn chain_of_calls(links: &[Link<'_>]) -> Result<Spec, Error> {
-    Ok(compose(links, &Counters::in_order(links.len()), Form::Call, None)?.spec)
+    Ok(compose(links, &Counters::none(links.len()), Form::Call, None)?.spec)
 }
 
 /// Whether a program keeps statistics of its own, so that counting again would be a waste.

@@ -41,13 +41,20 @@ pub struct Placement {
 /// Protection against changes that lock the operator out.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Caution {
-    /// Undo the change after this time, such as 60s, unless `xway confirm` follows
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub confirm: Option<Duration>,
+    #[command(flatten)]
+    pub wait: Wait,
 
     /// Make the change even if it ends the SSH session in which this command runs
     #[arg(long)]
     pub force: bool,
+}
+
+/// Whether the change must be confirmed.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Wait {
+    /// Undo the change after this time, such as 60s, unless `xway confirm` follows
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub confirm: Option<Duration>,
 }
 
 impl Caution {
@@ -69,7 +76,7 @@ impl From<ModeArg> for kernel::Mode {
 
 impl From<Placement> for control::Placement {
     fn from(Placement { mode, replace, set, caution }: Placement) -> Self {
-        let (confirm, lockout) = (caution.confirm, caution.lockout());
+        let (confirm, lockout) = (caution.wait.confirm, caution.lockout());
         Self { mode: mode.into(), replace, set, confirm, lockout, ..Self::default() }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use control::chain::verdicts;
 use spec::compose::VerdictSet;
 
-use super::attach::ModeArg;
+use super::attach::{Caution, ModeArg, Wait};
 use super::object::ObjectArgs;
 use super::value::{ValueError, assignment};
 
@@ -30,6 +30,9 @@ pub enum ChainAction {
     Remove {
         /// Name of the member
         name: String,
+
+        #[command(flatten)]
+        wait: Wait,
     },
     /// Change the priority of a member, or the verdicts after which the next one runs
     Move {
@@ -41,6 +44,9 @@ pub enum ChainAction {
         /// Verdicts after which the next member runs, such as pass,tx
         #[arg(long, value_name = "VERDICTS", value_parser = verdict_set)]
         continue_on: Option<VerdictSet>,
+
+        #[command(flatten)]
+        wait: Wait,
     },
     /// Show the members with their packets by verdict
     Show,
@@ -81,9 +87,8 @@ pub struct ChainAddArgs {
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 
-    /// Add the program even if it ends the SSH session in which this command runs
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub caution: Caution,
 
     #[command(flatten)]
     pub open: ObjectArgs,

@@ -69,6 +69,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "chain eth1 move log --priority 900",
             ),
             ("Remove it; the others continue", "chain eth1 remove log"),
+            (
+                "Undo the change after a minute unless `xway confirm` follows",
+                "chain eth1 remove drop --confirm 60s",
+            ),
         ],
     ),
     ("detach", &[("Detach what xway attached", "detach eth1")]),

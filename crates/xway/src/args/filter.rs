@@ -91,7 +91,7 @@ impl From<&FilterPlacement> for control::filter::FilterPlacement {
             set: args.set.clone(),
             memory: args.memory,
             ignore_stripped_tags: args.ignore_stripped_tags,
-            confirm: args.caution.confirm,
+            confirm: args.caution.wait.confirm,
             lockout: args.caution.lockout(),
             ..Self::default()
         }
@@ -100,7 +100,7 @@ impl From<&FilterPlacement> for control::filter::FilterPlacement {
 
 impl From<&Caution> for control::filter::FilterPlacement {
     fn from(caution: &Caution) -> Self {
-        Self { confirm: caution.confirm, lockout: caution.lockout(), ..Self::default() }
+        Self { confirm: caution.wait.confirm, lockout: caution.lockout(), ..Self::default() }
     }
 }
 

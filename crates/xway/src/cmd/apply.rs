@@ -26,7 +26,7 @@ pub fn apply(args: &ApplyArgs, context: &Context) -> Result<Exit> {
     }
     let options = ApplyOptions {
         interfaces: args.interfaces.clone(),
-        confirm: args.caution.confirm,
+        confirm: args.caution.wait.confirm,
         lockout: args.caution.lockout(),
     };
     plan.apply(&context.control, &options);

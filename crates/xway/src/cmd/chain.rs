@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use control::chain::{self, MemberChange, MemberOptions};
-use control::lockout::Lockout;
 use control::object;
 
 use super::{Context, Exit};
@@ -17,9 +16,10 @@ pub fn run(args: &ChainArgs, context: &Context) -> Result<Exit> {
             opened.complete(&add.open.map_sizes, &add.open.kconfig)?;
             chain::add(control, iface, opened, &options(add))?
         }
-        ChainAction::Remove { name } => chain::remove(control, iface, name)?,
-        ChainAction::Move { name, priority, continue_on } => {
-            let change = MemberChange { priority: *priority, continue_on: *continue_on };
+        ChainAction::Remove { name, wait } => chain::remove(control, iface, name, wait.confirm)?,
+        ChainAction::Move { name, priority, continue_on, wait } => {
+            let (priority, continue_on, confirm) = (*priority, *continue_on, wait.confirm);
+            let change = MemberChange { priority, continue_on, confirm };
             chain::change(control, iface, name, change)?
         }
         ChainAction::Show => chain::show(control, iface)?,
@@ -36,6 +36,7 @@ fn options(args: &ChainAddArgs) -> MemberOptions {
         continue_on: args.continue_on,
         set: args.set.clone(),
         mode: args.mode.map(Into::into),
-        lockout: if args.force { Lockout::Allow } else { Lockout::Refuse },
+        confirm: args.caution.wait.confirm,
+        lockout: args.caution.lockout(),
     }
 }
