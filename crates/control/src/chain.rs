@@ -6,7 +6,8 @@
 use kernel::Mode;
 use spec::compose::VerdictSet;
 
-pub use crate::composition::report::{ChainReport, MemberReport};
+pub use crate::adoption::adopt;
+pub use crate::composition::report::{ChainReport, MemberReport, OwnProgram};
 pub use crate::member::default_priority;
 
 use crate::Control;

@@ -59,6 +59,7 @@
 //! `declaration`; what reads them, `status` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
 
+mod adoption;
 pub mod apply;
 pub mod assignment;
 pub mod attach;
@@ -73,6 +74,7 @@ mod deadline;
 pub mod declaration;
 mod detach;
 pub mod detection;
+mod dispatcher;
 pub mod doctor;
 pub mod drop;
 pub mod error;

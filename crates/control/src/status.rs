@@ -18,6 +18,7 @@ use sys::netns::NetNs;
 
 use crate::Control;
 use crate::counters::{Counters, Counts};
+use crate::dispatcher;
 use crate::error::{Context as _, Error, Result};
 use crate::member::{self, Member};
 use crate::rates::Rates;
@@ -72,10 +73,10 @@ pub struct Running {
     pub tag: Option<String>,
     /// `native`, `generic` or `offload`.
     pub mode: &'static str,
-    /// `xway NAME` with the name that `attach` printed; else the processes that hold the program or
+    /// `xway NAME` with the name that `attach` printed; `libxdp` for its dispatcher; else the processes that hold the program or
     /// its link; `a pin` when none does; `netlink` when it was attached without a link.
     pub owner: Option<String>,
-    /// Names of the members of a chain, in the order in which they run.
+    /// Names of the members of a chain, or of libxdp's dispatcher, in the order in which they run.
     pub members: Vec<String>,
     /// Id of the link; `null` for an attachment made by netlink, or where links may not be listed.
     pub link_id: Option<u32>,
@@ -247,7 +248,7 @@ impl StatusMonitor {
                 all.push(Attached { mode, id, access: Access::Open(opened), link_id });
                 continue;
             }
-            let Some(access) = Access::of(&slot, id)? else { continue };
+            let Some(access) = Access::of(&slot, link.ifindex, id)? else { continue };
             let link = match slot.link() {
                 // A process that may only read the state cannot open links.
                 Err(_) if access.is_read_only() => None,
@@ -285,6 +286,7 @@ impl StatusMonitor {
             owner: opened.map(|opened| match &opened.generation {
                 Some(_) if !opened.members.is_empty() => "xway chain".to_owned(),
                 Some(ours) => format!("xway {}", ours.name()),
+                None if opened.dispatched.is_some() => "libxdp".to_owned(),
                 None => holders.owner(one.id, link_id),
             }),
             members: opened.map(|opened| opened.member_names()).unwrap_or_default(),
@@ -372,13 +374,15 @@ struct Opened {
     counters: Option<Counters>,
     /// The members of a chain with their counters.
     members: Vec<(Member, Counters)>,
+    /// The members of libxdp's dispatcher; `None` for another program.
+    dispatched: Option<Vec<String>>,
     /// Whether it must be confirmed, or was; a program that is loaded otherwise never must.
     is_confirmable: bool,
 }
 
 impl Access {
     /// Opens a program by its pin, else by its id; `None` where it is gone.
-    fn of(slot: &Slot, id: u32) -> Result<Option<Self>> {
+    fn of(slot: &Slot, ifindex: Ifindex, id: u32) -> Result<Option<Self>> {
         let generations = slot.generations_of(id)?;
         let generation = generations.first().cloned();
         let program = match slot.open(id) {
@@ -403,6 +407,10 @@ impl Access {
             (None, Some(program)) => Counters::of(program)?,
             (None, None) => None,
         };
+        let dispatched = match &generation {
+            Some(_) => None,
+            None => dispatcher::read_by_id(ifindex, id)?.map(|one| one.names()),
+        };
         let is_confirmable = generation.as_ref().is_some_and(Generation::is_unconfirmed);
         let mut opened = Opened {
             program,
@@ -411,6 +419,7 @@ impl Access {
             generation,
             counters,
             members,
+            dispatched,
             is_confirmable,
         };
         opened.read_runs()?;
@@ -433,6 +442,9 @@ impl Opened {
     }
 
     fn member_names(&self) -> Vec<String> {
+        if let Some(dispatched) = &self.dispatched {
+            return dispatched.clone();
+        }
         self.members.iter().map(|(member, _)| member.name.clone()).collect()
     }
 

@@ -22,6 +22,10 @@ pub fn run(args: &ChainArgs, context: &Context) -> Result<Exit> {
             let change = MemberChange { priority: *priority, continue_on: *continue_on };
             chain::change(control, iface, name, change)?
         }
+        ChainAction::Adopt { objects } => {
+            let objects = objects.iter().map(|name| object::open(name));
+            chain::adopt(control, iface, &objects.collect::<Result<Vec<_>, _>>()?)?
+        }
         ChainAction::Show => chain::show(control, iface)?,
     };
     context.show(&report)?;
