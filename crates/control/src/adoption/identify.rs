@@ -56,10 +56,8 @@ pub fn identify(
         return Err(DispatcherError::Missing { interface, missing }.into());
     }
     let is_used = |object: &Opened| {
-        running
-            .iter()
-            .filter_map(|(_, info)| find(info))
-            .any(|one| std::ptr::eq(one.opened, object))
+        let mut own = candidates.iter().filter(|one| std::ptr::eq(one.opened, object));
+        own.any(|one| running.iter().any(|(_, info)| one.has_tag(info)))
     };
     if let Some(unused) = objects.iter().find(|object| !is_used(object)) {
         let (object, known) = (unused.name.clone(), dispatcher.names());

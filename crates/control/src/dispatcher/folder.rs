@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kernel::Program;
 use sys::net::Ifindex;
 
 use crate::error::{Context as _, DispatcherError, Result};
@@ -34,11 +33,6 @@ impl Folder {
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The program that is pinned for a function of the dispatcher.
-    pub(super) fn program(&self, function: &str) -> Option<Program> {
-        Program::from_pin(&self.path.join(format!("{function}-prog"))).ok()
     }
 
     /// Keeps other users of libxdp from changing pins as long as the file is open.

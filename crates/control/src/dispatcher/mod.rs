@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Rule: the kernel knows which programs run: a member is found by the link that replaces its
-//! function, and by libxdp's pin only where the kernel does not report targets of links. Reading
-//! changes nothing. Not here: `adoption`, which moves members to a chain.
+//! function (Linux 5.13), not by a pin. Reading changes nothing. Not here: `adoption`, which moves
+//! members to a chain.
 
 pub mod config;
 mod folder;
@@ -47,8 +47,8 @@ pub struct DispatcherMember {
     /// Name of the function that is replaced, such as `prog0`.
     pub function: String,
     pub slot: Slot,
-    /// The program that replaces the function; `None` if none is found, so that the function
-    /// continues with the next slot.
+    /// The program that replaces the function; `None` if none is attached, so that the next slot
+    /// follows.
     pub program: Option<ProgInfo>,
     /// Paths at which the program and its link are pinned.
     pub pins: Vec<PathBuf>,
@@ -82,12 +82,7 @@ pub fn read(ifindex: Ifindex, program: &Program) -> Result<Option<Dispatcher>> {
     for (number, slot) in config.slots.iter().flatten().enumerate() {
         let function = format!("prog{number}");
         let link = replaced.iter().find(|one| one.function == function);
-        let pinned = || folder.as_ref()?.program(&function);
-        let program = match link {
-            Some(link) => Program::from_id(link.program).and_then(|one| one.info()).map(Some),
-            None => pinned().map(|one| one.info()).transpose(),
-        };
-        let program = if_it_exists(program)?;
+        let program = link.map_or(Ok(None), |link| program_info(link.program))?;
         let of_program = program.iter().flat_map(|one| pins.of_program(one.id));
         let of_link = link.iter().flat_map(|one| pins.of_link(one.id));
         let pins = of_program.chain(of_link).cloned().collect();
@@ -166,10 +161,10 @@ fn types(id: u32) -> Result<Option<Btf>> {
 }
 
 /// `None` for a program that ended meanwhile.
-fn if_it_exists(program: kernel::Result<Option<ProgInfo>>) -> Result<Option<ProgInfo>> {
-    match program {
+fn program_info(id: u32) -> Result<Option<ProgInfo>> {
+    match Program::from_id(id).and_then(|program| program.info()) {
         Err(error) if error.errno() == Some(ENOENT) => Ok(None),
-        other => Ok(other?),
+        other => Ok(Some(other?)),
     }
 }
 
