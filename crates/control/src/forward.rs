@@ -221,7 +221,7 @@ fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Resu
 /// A loaded program for one interface.
 enum Router<'t> {
     Alone(Loaded),
-    Member(LoadedChain<'t>),
+    Member(Box<LoadedChain<'t>>),
 }
 
 /// Loads a program for an interface, with the existing maps `shared`.
@@ -243,7 +243,7 @@ fn load<'t>(
     spec.maps.extend(missing_labels(&spec));
     let link = ChainLink::new(placement.member(NAME, program), spec);
     chain.place(placement, ChainLink { shared, ..link })?;
-    Ok(Router::Member(chain.load()?))
+    Ok(Router::Member(Box::new(chain.load()?)))
 }
 
 impl Router<'_> {

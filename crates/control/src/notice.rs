@@ -59,7 +59,7 @@ pub enum Notice {
         /// Why they cannot be composed.
         reason: String,
     },
-    /// Programs of libxdp's dispatcher are members of a chain now, and its pins could not be removed.
+    /// Programs of libxdp's dispatcher are members of a chain now; its pins could not be removed.
     PinsRemain {
         /// Path of the directory.
         path: String,

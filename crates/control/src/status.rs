@@ -73,8 +73,9 @@ pub struct Running {
     pub tag: Option<String>,
     /// `native`, `generic` or `offload`.
     pub mode: &'static str,
-    /// `xway NAME` with the name that `attach` printed; `libxdp` for its dispatcher; else the processes that hold the program or
-    /// its link; `a pin` when none does; `netlink` when it was attached without a link.
+    /// `xway NAME` with the name that `attach` printed; `libxdp` for its dispatcher; else the
+    /// processes that hold the program or its link; `a pin` when none does; `netlink` when it was
+    /// attached without a link.
     pub owner: Option<String>,
     /// Names of the members of a chain, or of libxdp's dispatcher, in the order in which they run.
     pub members: Vec<String>,

@@ -237,6 +237,14 @@ impl Target {
                 let interface = self.interface.clone();
                 return Err(ConfirmationError::Pending { interface, left }.into());
             }
+        }
+        self.require_no_dispatcher()
+    }
+
+    /// # Errors
+    /// The dispatcher of libxdp runs, whose programs would end with it.
+    pub fn require_no_dispatcher(&self) -> Result<()> {
+        for (_, program) in Netlink::open()?.link_by_index(self.ifindex)?.xdp.programs() {
             if self.slot.generations_of(program)?.is_empty() {
                 dispatcher::refuse(&self.interface, self.ifindex, program)?;
             }

@@ -77,8 +77,8 @@ fn find(target: &Target) -> Result<(Mode, Dispatcher)> {
 /// # Errors
 /// The dispatcher passes a packet on which the last program decided otherwise.
 fn check_last(dispatcher: &Dispatcher) -> Result<()> {
-    let attached = dispatcher.members.iter().filter(|one| one.program.is_some());
-    let Some(last) = attached.last() else { return Ok(()) };
+    let mut attached = dispatcher.members.iter().filter(|one| one.program.is_some());
+    let Some(last) = attached.next_back().filter(|one| !one.is_final()) else { return Ok(()) };
     let others = last.slot.continue_on.iter().filter(|verdict| *verdict != Verdict::Pass);
     let verdicts: Vec<_> = others.map(|verdict| verdict.name().to_owned()).collect();
     match verdicts.is_empty() {

@@ -4,6 +4,8 @@
 //!  interface ─▶ xdp_dispatcher ─▶ prog0 ─▶ prog1 ─▶ …    functions of the dispatcher
 //!                │ .rodata: Config   ▲        ▲
 //!                                    link     link         each replaced by a program (freplace)
+//!
+//!  interface ─▶ xdp_dispatcher   ◀── link                  replaced itself by the only program
 //! ```
 //!
 //! Rule: the kernel knows which programs run: a member is found by the link that replaces its
@@ -44,7 +46,8 @@ pub struct Dispatcher {
 /// A slot of a dispatcher.
 #[derive(Debug)]
 pub struct DispatcherMember {
-    /// Name of the function that is replaced, such as `prog0`.
+    /// Name of the function that is replaced, such as `prog0`; the dispatcher itself if it has one
+    /// program alone.
     pub function: String,
     pub slot: Slot,
     /// The program that replaces the function; `None` if none is attached, so that the next slot
@@ -55,6 +58,11 @@ pub struct DispatcherMember {
 }
 
 impl DispatcherMember {
+    /// Whether its verdict is that of the dispatcher, also one on which it continues.
+    pub fn is_final(&self) -> bool {
+        self.function == NAME
+    }
+
     /// Name of the program, or of the function if no program is found.
     pub fn name(&self) -> &str {
         self.program.as_ref().map_or(&self.function, |program| &program.name)
@@ -81,11 +89,15 @@ pub fn read(ifindex: Ifindex, program: &Program) -> Result<Option<Dispatcher>> {
     let mut members = Vec::new();
     for (number, slot) in config.slots.iter().flatten().enumerate() {
         let function = format!("prog{number}");
-        let link = replaced.iter().find(|one| one.function == function);
+        // The only program replaces the whole dispatcher.
+        let is_it =
+            |one: &&Replaced| one.function == function || (number == 0 && one.function == NAME);
+        let link = replaced.iter().find(is_it);
         let program = link.map_or(Ok(None), |link| program_info(link.program))?;
         let of_program = program.iter().flat_map(|one| pins.of_program(one.id));
         let of_link = link.iter().flat_map(|one| pins.of_link(one.id));
         let pins = of_program.chain(of_link).cloned().collect();
+        let function = link.map_or(function, |link| link.function.clone());
         members.push(DispatcherMember { function, slot: *slot, program, pins });
     }
     Ok(Some(Dispatcher { id: info.id, config, members, folder }))

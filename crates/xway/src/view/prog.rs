@@ -109,7 +109,8 @@ fn runs_text(runs: &Runs) -> String {
     format!("{} ({} each)", runs.count, human(mean, "ns"))
 }
 
-/// `eth0 native (link 3)`, `prog0 of program 9 (link 3)`, `xdp on interface 5 of another namespace (link 4)`.
+/// `eth0 native (link 3)`, `prog0 of program 9 (link 3)`, `xdp on interface 5 of another namespace
+/// (link 4)`.
 fn attachment_text(attachment: &Attachment) -> String {
     let Attachment { kind, interface, ifindex, mode, link_id, .. } = attachment;
     let link = link_id.map(|id| format!(" (link {id})")).unwrap_or_default();
