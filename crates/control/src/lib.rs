@@ -6,6 +6,7 @@
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
+//!     ├──────▶ chain    several programs on one interface; adopts those of libxdp
 //!     ├──────▶ capture  packets before and after the programs, to files
 //!     ├──────▶ losses   lost frames by cause, with remedies
 //!     ├──────▶ lockout  changes that would end the operator's own session

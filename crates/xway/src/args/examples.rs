@@ -61,6 +61,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "chain eth1 move log --priority 900",
             ),
             ("Remove it; the others continue", "chain eth1 remove log"),
+            (
+                "Move the programs that xdp-loader attached to a chain",
+                "chain eth1 adopt filter.o count.o",
+            ),
         ],
     ),
     ("detach", &[("Detach what xway attached", "detach eth1")]),
