@@ -164,7 +164,7 @@ reboot-test: deb
 # Boots a virtual machine in which Debian's xdp-tools attach programs, which xway shows, protects and
 # adopts. Root, and the packages mmdebstrap, qemu-system-x86 and binutils.
 libxdp-test: build
-	$(SUDO) dist/test-libxdp $(BUILT)/xway bpf/prebuilt/test
+	$(SUDO) dist/test-libxdp $(XWAY) bpf/prebuilt/test
 
 # The C library: header, shared and static library, pkg-config file, manual pages.
 C_BUILT  = $(BUILT)
@@ -205,7 +205,8 @@ fuzz: cargo-fuzz
 	$(CARGO) xtask soak --only fuzz --seconds 60
 
 # All campaigns: fuzzing, faults of system calls, random rules, hostile packets, programs on both
-# runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp beside it. Root for all but fuzzing.
+# runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp beside it. Root
+# for all but fuzzing.
 # Each fuzz target runs SOAK_SECONDS, and the sizes of the other campaigns are proportional to it.
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)

@@ -62,7 +62,8 @@ pub struct MemberReport {
 /// A program that the dispatcher of libxdp calls.
 #[derive(Clone, Debug, Serialize)]
 pub struct OwnProgram {
-    /// Id of the program; `null` if none is attached to the slot.
+    /// Id of the program; `null` if none is attached to the slot. This key and the next two are
+    /// those of members of libxdp's dispatcher alone.
     pub id: Option<u32>,
     /// Hash of the instructions, in hexadecimal digits.
     pub tag: Option<String>,

@@ -23,8 +23,11 @@ pub fn run(args: &ChainArgs, context: &Context) -> Result<Exit> {
             chain::change(control, iface, name, change)?
         }
         ChainAction::Adopt { objects } => {
-            let objects = objects.iter().map(|name| object::open(name));
-            chain::adopt(control, iface, &objects.collect::<Result<Vec<_>, _>>()?)?
+            let mut opened = Vec::new();
+            for name in objects {
+                opened.push(object::open(name)?);
+            }
+            chain::adopt(control, iface, &opened)?
         }
         ChainAction::Show => chain::show(control, iface)?,
     };

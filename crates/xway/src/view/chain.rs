@@ -2,6 +2,7 @@
 
 use control::chain::{ChainReport, MemberReport};
 use report::table::{Column, Table};
+use report::text;
 
 use super::{Paint, View};
 
@@ -32,17 +33,25 @@ fn dispatched_row(number: usize, member: &MemberReport) -> Vec<String> {
         member.continue_on.join(" "),
         id.unwrap_or_else(|| "none attached".to_owned()),
         tag.unwrap_or_else(|| "-".to_owned()),
-        own.map_or_else(String::new, |own| own.pins.join(" ")),
+        own.map_or_else(String::new, |own| directories(&own.pins)),
     ]
+}
+
+/// The directories of pins; libxdp has one for all of a dispatcher.
+fn directories(pins: &[String]) -> String {
+    let parents = pins.iter().filter_map(|pin| Some(pin.rsplit_once('/')?.0));
+    let mut all: Vec<_> = parents.map(text::line).collect();
+    all.dedup();
+    all.join(" ")
 }
 
 /// The members of libxdp's dispatcher, below a heading.
 fn dispatcher_text(report: &ChainReport, head: &str, version: u8) -> String {
     let interface = &report.interface;
     let mut text = format!(
-        "{head}\nthe dispatcher (version {version}) belongs to libxdp and not to xway: \
-             `xway chain {interface} adopt OBJECT…` moves its members to a chain of xway, \
-             `xdp-loader unload {interface} --all` ends them\n"
+        "{head}\nthe dispatcher (version {version}) belongs to libxdp and not to xway\n\
+         `xway chain {interface} adopt OBJECT…` moves its members to a chain of xway\n\
+         `xdp-loader unload {interface} --all` ends them\n"
     );
     if let Some(reason) = &report.reason {
         text += &format!("members cannot be read: {reason}\n");
@@ -161,7 +170,8 @@ mod tests {
             members: vec![member("count", Some(9)), member("prog1", None)],
         };
         let text = report.text(PLAIN);
-        for part in ["belongs to libxdp", "chain eth1 adopt", "00ff", "none attached", "prog0-prog"]
+        for part in
+            ["belongs to libxdp", "chain eth1 adopt", "00ff", "none attached", "dispatch-2-7\n"]
         {
             assert!(text.contains(part), "{text}");
         }
