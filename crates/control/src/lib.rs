@@ -54,8 +54,8 @@
 //! # Modules
 //!
 //! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
-//! `counters` and `rates`; `lockout` and `deadline`; `target`, `record` and `tags` (an
-//! interface that is being changed); `attach`;
+//! `counters` and `rates`; `lockout`, `deadline` and `dispatcher` (of
+//! libxdp); `target`, `record` and `tags` (an interface that is being changed); `attach`;
 //! then the functions `drop`, `forward` and `filter`; `apply`, which calls them for a
 //! `declaration`; what reads them, `status` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
