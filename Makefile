@@ -15,7 +15,8 @@ MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
 .PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests install-check \
-	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test
+	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test \
+	libxdp-test
 
 build:
 	$(CARGO) build --release
@@ -160,6 +161,11 @@ deb-test: deb
 reboot-test: deb
 	$(SUDO) dist/test-reboot target/debian/*.deb
 
+# Boots a virtual machine in which Debian's xdp-tools attach programs, which xway shows, protects and
+# adopts. Root, and the packages mmdebstrap, qemu-system-x86 and binutils.
+libxdp-test: build
+	$(SUDO) dist/test-libxdp $(XWAY) bpf/prebuilt/test
+
 # The C library: header, shared and static library, pkg-config file, manual pages.
 C_BUILT  = $(BUILT)
 C_ROOT   = $(ROOT)
@@ -199,12 +205,13 @@ fuzz: cargo-fuzz
 	$(CARGO) xtask soak --only fuzz --seconds 60
 
 # All campaigns: fuzzing, faults of system calls, random rules, hostile packets, programs on both
-# runtimes, AF_XDP; then the package in a fresh system, and after a reboot. Root for all but fuzzing.
+# runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp beside it. Root
+# for all but fuzzing.
 # Each fuzz target runs SOAK_SECONDS, and the sizes of the other campaigns are proportional to it.
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)
 	$(SUDO) sh .ci/apt-install mmdebstrap qemu-system-x86
-	$(MAKE) deb-test reboot-test
+	$(MAKE) deb-test reboot-test libxdp-test
 
 clean:
 	$(CARGO) clean

@@ -8,7 +8,8 @@ use std::time::Duration;
 use kernel::Mode;
 use spec::compose::VerdictSet;
 
-pub use crate::composition::report::{ChainReport, MemberReport};
+pub use crate::adoption::adopt;
+pub use crate::composition::report::{ChainReport, MemberReport, OwnProgram};
 pub use crate::member::default_priority;
 
 use crate::Control;

@@ -4,6 +4,7 @@ use kernel::{Mode, Program};
 use serde::Serialize;
 use sys::net::Netlink;
 
+use crate::dispatcher;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::target::Target;
@@ -45,12 +46,13 @@ pub fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
 /// by their numbers.
 ///
 /// # Errors
-/// Another process owns it and `force` is not set.
+/// Another process owns it and `force` is not set, or it is the dispatcher of libxdp.
 fn names(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<Vec<String>> {
     let ours = target.slot.generations_of(id)?;
     if !ours.is_empty() {
         return Ok(ours.iter().map(|one| one.name().to_owned()).collect());
     }
+    dispatcher::refuse(&target.interface, target.ifindex, id)?;
     let program = Program::from_id(id);
     if force {
         return Ok(vec![program?.name().to_owned()]);

@@ -6,6 +6,7 @@
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
+//!     ├──────▶ chain    several programs on one interface; adopts those of libxdp
 //!     ├──────▶ capture  packets before and after the programs, to files
 //!     ├──────▶ losses   lost frames by cause, with remedies
 //!     ├──────▶ lockout  changes that would end the operator's own session
@@ -54,12 +55,13 @@
 //! # Modules
 //!
 //! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
-//! `counters` and `rates`; `lockout` and `deadline`; `target`, `record` and `tags` (an
-//! interface that is being changed); `attach`;
+//! `counters` and `rates`; `lockout`, `deadline` and `dispatcher` (of
+//! libxdp); `target`, `record` and `tags` (an interface that is being changed); `attach`;
 //! then the functions `drop`, `forward` and `filter`; `apply`, which calls them for a
 //! `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
 
+mod adoption;
 pub mod apply;
 pub mod assembly;
 pub mod assignment;
@@ -75,6 +77,7 @@ mod deadline;
 pub mod declaration;
 mod detach;
 pub mod detection;
+mod dispatcher;
 pub mod doctor;
 pub mod drop;
 pub mod error;

@@ -59,6 +59,13 @@ pub enum Notice {
         /// Why they cannot be composed.
         reason: String,
     },
+    /// Programs of libxdp's dispatcher are members of a chain now; its pins could not be removed.
+    PinsRemain {
+        /// Path of the directory.
+        path: String,
+        /// Why it remains.
+        reason: String,
+    },
     /// A change was not confirmed in time, and the previous state of the interface is restored.
     Unconfirmed {
         /// Name of the interface.
@@ -109,6 +116,11 @@ impl fmt::Display for Notice {
             Self::TailCalls { interface, reason } => {
                 write!(f, "{interface}: chained by tail calls, not composed: {reason}")
             }
+            Self::PinsRemain { path, reason } => write!(
+                f,
+                "the programs run in the chain; pins of libxdp remain in {path}: {reason}; \
+                 `xdp-loader clean` removes them"
+            ),
             Self::Unconfirmed { interface, program } => write!(
                 f,
                 "{interface}: the change to `{program}` was not confirmed in time: what ran before \

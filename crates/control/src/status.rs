@@ -65,10 +65,11 @@ pub struct Running {
     pub tag: Option<String>,
     /// `native`, `generic` or `offload`.
     pub mode: &'static str,
-    /// `xway NAME` with the name that `attach` printed; else the processes that hold the program or
-    /// its link; `a pin` when none does; `netlink` when it was attached without a link.
+    /// `xway NAME` with the name that `attach` printed; `libxdp` for its dispatcher; else the
+    /// processes that hold the program or its link; `a pin` when none does; `netlink` when it was
+    /// attached without a link.
     pub owner: Option<String>,
-    /// Names of the members of a chain, in the order in which they run.
+    /// Names of the members of a chain, or of libxdp's dispatcher, in the order in which they run.
     pub members: Vec<String>,
     /// Id of the link; `null` for an attachment made by netlink, or where links may not be listed.
     pub link_id: Option<u32>,
@@ -212,7 +213,7 @@ impl<'a> Interval<'a> {
             tag: now.identity.as_ref().map(|identity| identity.tag.clone()),
             mode: now.mode.name(),
             owner: now.owner.clone(),
-            members: now.members.iter().map(|one| one.member.name.clone()).collect(),
+            members: now.member_names(),
             link_id: now.link_id,
             rates: counts.map(|(before, now)| Rates::between(&before, &now, self.seconds)),
             run_time: self.run_time(now),

@@ -16,6 +16,7 @@ use sys::netns::NetNs;
 use crate::Control;
 use crate::counters;
 use crate::deadline;
+use crate::dispatcher;
 use crate::error::{ConfirmationError, Context as _, Error, Result};
 use crate::lockout::{self, Lockout};
 use crate::member::{self, Member};
@@ -237,13 +238,25 @@ impl Target {
     }
 
     /// # Errors
-    /// The running program belongs to a change that is not confirmed yet.
+    /// The running program belongs to a change that is not confirmed yet, or is the dispatcher of
+    /// libxdp, whose programs would end with it.
     pub fn require_confirmed(&self) -> Result<()> {
         let running = Netlink::open()?.link_by_index(self.ifindex)?.xdp;
         for (_, program) in running.programs() {
             if let Some((_, left)) = self.slot.unconfirmed(program)? {
                 let interface = self.interface.clone();
                 return Err(ConfirmationError::Pending { interface, left }.into());
+            }
+        }
+        self.require_no_dispatcher()
+    }
+
+    /// # Errors
+    /// The dispatcher of libxdp runs, whose programs would end with it.
+    pub fn require_no_dispatcher(&self) -> Result<()> {
+        for (_, program) in Netlink::open()?.link_by_index(self.ifindex)?.xdp.programs() {
+            if self.slot.generations_of(program)?.is_empty() {
+                dispatcher::refuse(&self.interface, self.ifindex, program)?;
             }
         }
         Ok(())

@@ -116,7 +116,8 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
         return Ok(Code { spec, program, may_count: false });
     }
     let opened = reopened(name, &record, generation);
-    let opened = opened.with_context(|| format!("`{name}` cannot be part of a chain"))?;
+    let mut opened = opened.with_context(|| format!("`{name}` cannot be part of a chain"))?;
+    restore_constants(&mut opened.spec, generation)?;
     let program = opened.choose(record.program.program.as_deref())?.name.clone();
     let may_count = record.program.count != Some(false);
     Ok(Code { spec: opened.spec, program, may_count })
@@ -138,6 +139,17 @@ pub fn program_of<'p>(generation: &Generation, [one, several]: [&'p str; 2]) -> 
 pub fn ask_for_tags(target: &Target, spec: &mut Spec, program: &str) -> Result<()> {
     let mode = target.running_mode()?.map_or(Mode::Native, |(mode, _)| mode);
     Tagging::prepare(target, mode, true)?.apply(spec, &[program])
+}
+
+/// Sets the constants of an object to those that run: another loader may have set them.
+fn restore_constants(spec: &mut Spec, generation: &Generation) -> Result<()> {
+    for def in spec.maps.iter_mut().filter(|map| map.frozen && map.contents.is_some()) {
+        let map = generation.map_if_kept(&def.name)?;
+        if let Some(map) = map.filter(|map| map.info().value_size == def.value_size) {
+            def.contents = map.lookup(&[0; 4])?;
+        }
+    }
+    Ok(())
 }
 
 fn reopened(name: &str, record: &Record, generation: &Generation) -> Result<Opened> {

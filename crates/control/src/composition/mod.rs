@@ -47,6 +47,8 @@ pub struct Chain<'t> {
     mode: Mode,
     /// Whether a program runs.
     runs: bool,
+    /// Which programs the chain may replace.
+    replace: Replace,
     links: Vec<ChainLink>,
     /// The form of the members that run, and their names, unless they are inlined.
     earlier: (ChainForm, Vec<String>),
@@ -110,6 +112,7 @@ impl<'t> Chain<'t> {
             target,
             mode,
             runs: running.is_some(),
+            replace: Replace::Yes,
             links: Vec::new(),
             earlier: Default::default(),
             running_slots: Vec::new(),
@@ -143,6 +146,20 @@ impl<'t> Chain<'t> {
             chain.earlier = (form, of_form.map(|link| link.member.name.clone()).collect());
         }
         Ok(chain)
+    }
+
+    /// A chain without members, to replace the program with this id, which another owner attached,
+    /// and no other program.
+    pub fn in_place_of(target: &'t Target, mode: Mode, program: u32) -> Self {
+        Self {
+            target,
+            mode,
+            runs: true,
+            replace: Replace::Only(program),
+            links: Vec::new(),
+            earlier: Default::default(),
+            probe: None,
+        }
     }
 
     /// The mode of the program that runs or, without one, the mode that was set.
@@ -559,7 +576,7 @@ impl LoadedChain<'_> {
             ifindex: self.chain.target.ifindex,
             program: self.loaded.object.program(&self.main)?,
             mode: self.chain.mode,
-            replace: Replace::Yes,
+            replace: self.chain.replace,
         })
     }
 

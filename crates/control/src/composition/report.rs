@@ -8,6 +8,7 @@ use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::Control;
+use crate::dispatcher::{self, Dispatcher, DispatcherMember};
 use crate::error::{ChainError, Result};
 use crate::member::{self, ChainForm, Member};
 use crate::state::{Generation, State};
@@ -20,12 +21,15 @@ pub struct ChainReport {
     pub interface: String,
     /// `native` or `generic`; `null` if nothing runs.
     pub mode: Option<&'static str>,
-    /// Id of the composed program; `null` if nothing runs.
+    /// Id of the composed program, or of the dispatcher; `null` if nothing runs.
     pub program_id: Option<u32>,
-    /// How the members became one program: `composed`, or `tail-calls` if they cannot be composed.
+    /// How the members became one program: `composed`, or `tail-calls` if they cannot be composed;
+    /// `libxdp` if the program is the dispatcher of libxdp, whose members `xway` does not change.
     pub form: &'static str,
-    /// Why the members are not composed; `null` if they are.
+    /// Why the members are not composed, or cannot be read; `null` otherwise.
     pub reason: Option<String>,
+    /// Version of the dispatcher of libxdp; `null` for a chain of `xway`.
+    pub dispatcher_version: Option<u8>,
     /// Members in the order in which they run.
     pub members: Vec<MemberReport>,
 }
@@ -50,6 +54,21 @@ pub struct MemberReport {
     /// Average nanoseconds of a run: about one packet of 1,024 is timed. `null` until one was, and
     /// for a program that runs alone.
     pub ns: Option<f64>,
+    /// The program, if it is one of its own: of libxdp's dispatcher, not of a chain of `xway`.
+    #[serde(flatten)]
+    pub own: Option<OwnProgram>,
+}
+
+/// A program that the dispatcher of libxdp calls.
+#[derive(Clone, Debug, Serialize)]
+pub struct OwnProgram {
+    /// Id of the program; `null` if none is attached to the slot. This key and the next two are
+    /// those of members of libxdp's dispatcher alone.
+    pub id: Option<u32>,
+    /// Hash of the instructions, in hexadecimal digits.
+    pub tag: Option<String>,
+    /// Paths at which the program and its link are pinned.
+    pub pins: Vec<String>,
 }
 
 impl MemberReport {
@@ -74,7 +93,28 @@ impl MemberReport {
             bytes: total.map(|total| total.bytes),
             verdicts,
             ns: member::run_time(member, generation)?,
+            own: None,
         })
+    }
+
+    /// A member of libxdp's dispatcher, which counts nothing.
+    fn dispatched(member: &DispatcherMember) -> Self {
+        let program = member.program.as_ref();
+        Self {
+            name: member.name().to_owned(),
+            program: member.name().to_owned(),
+            priority: member.slot.priority,
+            continue_on: member::names(member.slot.continue_on),
+            packets: None,
+            bytes: None,
+            verdicts: BTreeMap::new(),
+            ns: None,
+            own: Some(OwnProgram {
+                id: program.map(|one| one.id),
+                tag: program.map(|one| kernel::tag_text(&one.tag)),
+                pins: member.pins.iter().map(|path| path.display().to_string()).collect(),
+            }),
+        }
     }
 }
 
@@ -88,6 +128,7 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
         program_id: None,
         form: COMPOSED,
         reason: None,
+        dispatcher_version: None,
         members: Vec::new(),
     };
     if link.xdp.is_empty() {
@@ -104,6 +145,12 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
     }
     (report.mode, report.program_id) = (Some(mode.name()), Some(id));
     let generations = slot.generations_of(id)?;
+    if generations.is_empty()
+        && let Some(dispatcher) = dispatcher::read_by_id(link.ifindex, id)?
+    {
+        show_dispatcher(&mut report, &dispatcher);
+        return Ok(report);
+    }
     let members = member::members(&generations)?;
     if let Some((first, _)) = members.first().filter(|(one, _)| one.form == ChainForm::TailCalls) {
         (report.form, report.reason) = (TAIL_CALLS, first.reason.clone());
@@ -125,6 +172,15 @@ fn find(interface: &str) -> Result<Link> {
     link.ok_or_else(|| no_interface(interface, &links))
 }
 
+fn show_dispatcher(report: &mut ChainReport, dispatcher: &Dispatcher) {
+    let version = dispatcher.config.version;
+    (report.form, report.dispatcher_version) = (LIBXDP, Some(version));
+    if dispatcher.config.slots.is_none() {
+        report.reason = Some(format!("the layout of version {version} is unknown"));
+    }
+    report.members = dispatcher.members.iter().map(MemberReport::dispatched).collect();
+}
+
 /// A program that was attached alone, as the only member.
 fn alone_member(generation: &Generation) -> Member {
     let program = generation.identity().ok().flatten().map(|one| one.program.name);
@@ -132,4 +188,5 @@ fn alone_member(generation: &Generation) -> Member {
 }
 
 const COMPOSED: &str = "composed";
+const LIBXDP: &str = "libxdp";
 const TAIL_CALLS: &str = "tail-calls";

@@ -5,6 +5,7 @@ mod bytes;
 mod chain;
 mod confirmation;
 mod daemon;
+mod dispatcher;
 mod function;
 mod holder;
 mod lock;
@@ -23,6 +24,7 @@ pub use bytes::BytesError;
 pub use chain::ChainError;
 pub use confirmation::ConfirmationError;
 pub use daemon::DaemonError;
+pub use dispatcher::{DispatcherError, MissingMember};
 pub use function::FunctionError;
 pub use holder::Holder;
 pub use lock::LockError;
@@ -176,6 +178,25 @@ pub enum Error {
         name: String,
         mode: &'static str,
     },
+    /// libxdp's dispatcher runs on the interface: its programs would end with it.
+    #[error(
+        "{interface} runs libxdp's dispatcher (program {id}) with {}, which other tools manage: \
+         `xway chain {interface} adopt OBJECT…` moves its programs to a chain of xway, and \
+         `xdp-loader unload {interface} --all` ends them",
+        match members.is_empty() {
+            true => "no programs that can be read".to_owned(),
+            false => members.join(", "),
+        }
+    )]
+    Dispatcher {
+        interface: String,
+        id: u32,
+        /// Names of its programs.
+        members: Vec<String>,
+    },
+    /// The members of libxdp's dispatcher cannot be moved to a chain.
+    #[error("{0}")]
+    Adoption(#[from] DispatcherError),
     /// A change cannot be confirmed, or cannot wait for a confirmation.
     #[error("{0}")]
     Confirmation(#[from] ConfirmationError),

@@ -44,10 +44,12 @@ impl Update {
     /// Takes the lock, and finds the filter that runs on the interface.
     ///
     /// # Errors
-    /// There is no such interface, another process holds the lock for too long, or this process
-    /// lacks rights.
+    /// There is no such interface, another process holds the lock for too long, this process lacks
+    /// rights, or the dispatcher of libxdp runs.
     pub fn begin(control: &Control, interface: &str) -> Result<Self> {
         let target = Target::open(control, interface)?;
+        // Before rules are compiled, which may take seconds.
+        target.require_no_dispatcher()?;
         let active = ActiveFilter::find(&target.slot, target.ifindex)?;
         Ok(Self { target, active })
     }

@@ -107,6 +107,11 @@ pub struct Attachment {
     pub mode: Option<String>,
     /// Id of the link; `null` for an attachment made by netlink.
     pub link_id: Option<u32>,
+    /// Id of the program that has the function to which the link is attached, such as libxdp's
+    /// dispatcher; `null` for an attachment to an interface.
+    pub program_id: Option<u32>,
+    /// Name of that function.
+    pub function: Option<String>,
     /// Paths at which the link is pinned.
     pub link_pins: Vec<String>,
 }
@@ -176,7 +181,7 @@ impl Surroundings {
                 time_ns: info.run_time_ns,
                 missed: info.recursion_misses,
             }),
-            attached: self.attachments(info.id),
+            attached: self.attachments(info.kind, info.id),
             holders: self.holders(info.id),
             pins: paths(self.pins.of_program(info.id)),
         }
@@ -187,7 +192,7 @@ impl Surroundings {
     }
 
     /// Interfaces of this namespace, then links that lead elsewhere.
-    fn attachments(&self, id: u32) -> Vec<Attachment> {
+    fn attachments(&self, kind: u32, id: u32) -> Vec<Attachment> {
         let here = self.interfaces.iter().flat_map(|interface| {
             let mine = interface.programs.iter().filter(|attached| attached.program.id == id);
             mine.map(|attached| Attachment {
@@ -196,26 +201,38 @@ impl Surroundings {
                 ifindex: Some(interface.link.ifindex.0),
                 mode: Some(attached.mode.name().to_owned()),
                 link_id: attached.link_id,
+                program_id: None,
+                function: None,
                 link_pins: self.link_pins(attached.link_id),
             })
         });
         let mut attachments: Vec<_> = here.collect();
         for link in self.links.iter().filter(|link| link.prog_id == id) {
             if !attachments.iter().any(|attachment| attachment.link_id == Some(link.id)) {
-                attachments.push(self.elsewhere(link));
+                attachments.push(self.elsewhere(kind, link));
             }
         }
         attachments
     }
 
-    fn elsewhere(&self, link: &LinkInfo) -> Attachment {
+    /// The attachment of a program of this type by a link that is not to an interface of this
+    /// namespace.
+    fn elsewhere(&self, program_kind: u32, link: &LinkInfo) -> Attachment {
         let ifindex = match link.target {
             LinkTarget::Xdp { ifindex } | LinkTarget::Tcx { ifindex, .. } => some(ifindex),
-            LinkTarget::Other => None,
+            LinkTarget::Function { .. } | LinkTarget::Other => None,
+        };
+        // A program of another type is attached to a function of the kernel.
+        let (program_id, function) = match link.target {
+            LinkTarget::Function { object, btf_type } if program_kind == prog_type::EXT => {
+                (some(object), function_name(object, btf_type))
+            }
+            _ => (None, None),
         };
         let kind = link_type::name(link.kind).unwrap_or("other").to_owned();
         let link_pins = self.link_pins(Some(link.id));
-        Attachment { kind, interface: None, ifindex, mode: None, link_id: Some(link.id), link_pins }
+        let (interface, mode, link_id) = (None, None, Some(link.id));
+        Attachment { kind, interface, ifindex, mode, link_id, program_id, function, link_pins }
     }
 
     fn link_pins(&self, link: Option<u32>) -> Vec<String> {
@@ -232,6 +249,13 @@ impl Surroundings {
         holders.dedup_by_key(|holder| holder.pid);
         holders
     }
+}
+
+/// Name of a function of a program; `None` where its BTF may not be read.
+fn function_name(program: u32, btf_type: u32) -> Option<String> {
+    let info = kernel::Program::from_id(program).ok()?.info().ok()?;
+    let btf = super::types::load(info.btf_id)?;
+    Some(btf.ty(btf_type)?.name().to_owned())
 }
 
 /// The attributes that identify a program.

@@ -132,7 +132,8 @@ fn typed_error(what: &'static str, text: &str, cause: FieldError) -> MapError {
     MapError::Typed { what, text: text.to_owned(), cause: Box::new(cause) }
 }
 
-fn load(id: u32) -> Option<Btf> {
+/// The BTF with this id; `None` where it may not be read.
+pub(crate) fn load(id: u32) -> Option<Btf> {
     let fd = bpf::fd_by_id(Kind::Btf, id).ok()?;
     let info = bpf::btf_info(fd.as_fd(), true).ok()?;
     Btf::parse(&info.raw).ok()

@@ -57,6 +57,8 @@ pub struct ProgramTotals {
     pub counted: Option<Counted>,
     /// Members of a chain in the order in which they run; empty for a program that runs alone.
     pub members: Vec<MemberTotals>,
+    /// Names of the members of libxdp's dispatcher, which count nothing; `None` for another program.
+    pub dispatched: Option<Vec<String>>,
     /// Number of runs, and their time in nanoseconds, if the kernel measures them.
     pub runs: (u64, u64),
     /// Seconds in which the change must be confirmed.
@@ -103,8 +105,17 @@ impl ProgramTotals {
             owner: None,
             counted: None,
             members: Vec::new(),
+            dispatched: None,
             runs: (0, 0),
             unconfirmed_s: None,
+        }
+    }
+
+    /// Names of the members of a chain, or of libxdp's dispatcher.
+    pub fn member_names(&self) -> Vec<String> {
+        match &self.dispatched {
+            Some(names) => names.clone(),
+            None => self.members.iter().map(|one| one.member.name.clone()).collect(),
         }
     }
 
@@ -232,7 +243,7 @@ impl SnapshotReader {
                 all.push(Attached { mode, id, access: Access::Open(opened), link_id });
                 continue;
             }
-            let Some(access) = Access::of(&slot, id)? else { continue };
+            let Some(access) = Access::of(&slot, link.ifindex, id)? else { continue };
             let link = match slot.link() {
                 // A process that may only read the state cannot open links.
                 Err(_) if access.is_read_only() => None,

@@ -7,9 +7,11 @@
 use kernel::{Map, Mode, Program};
 use spec::compose::VERDICTS_MAP;
 use sys::errno::{EACCES, ENOENT, EPERM};
+use sys::net::Ifindex;
 
 use super::{MemberTotals, ProgramTotals};
 use crate::counters::Counters;
+use crate::dispatcher;
 use crate::error::Result;
 use crate::member::{self, Member};
 use crate::state::{Generation, Identity, ProgramIdentity, Slot};
@@ -61,11 +63,13 @@ impl Attached {
             owner: Some(match &opened.generation {
                 Some(_) if !opened.members.is_empty() => "xway chain".to_owned(),
                 Some(ours) => format!("xway {}", ours.name()),
+                None if opened.dispatched.is_some() => "libxdp".to_owned(),
                 None => holder(),
             }),
             identity: Some(opened.identity.clone()),
             counted: opened.counters.as_ref().map(Counters::read_by_cpu).transpose()?,
             members: opened.member_totals()?,
+            dispatched: opened.dispatched.clone(),
             runs: opened.runs,
             unconfirmed_s: opened.unconfirmed_s(),
             ..totals
@@ -96,13 +100,15 @@ pub struct Opened {
     members: Vec<(Member, Option<Counters>)>,
     /// The map in which a chain counts and times its members.
     verdicts: Option<Map>,
+    /// Names of the members of libxdp's dispatcher; `None` for another program.
+    dispatched: Option<Vec<String>>,
     /// Whether it must be confirmed, or was; a program that is loaded otherwise never must.
     is_confirmable: bool,
 }
 
 impl Access {
     /// Opens a program by its pin, else by its id; `None` where it is gone.
-    pub fn of(slot: &Slot, id: u32) -> Result<Option<Self>> {
+    pub fn of(slot: &Slot, ifindex: Ifindex, id: u32) -> Result<Option<Self>> {
         let generations = slot.generations_of(id)?;
         let generation = generations.first().cloned();
         let program = match slot.open(id) {
@@ -127,6 +133,10 @@ impl Access {
             (None, Some(program)) => Counters::of(program)?,
             (None, None) => None,
         };
+        let dispatched = match &generation {
+            Some(_) => None,
+            None => dispatcher::read_by_id(ifindex, id)?.map(|one| one.names()),
+        };
         let is_confirmable = generation.as_ref().is_some_and(Generation::is_unconfirmed);
         let mut opened = Opened {
             program,
@@ -136,6 +146,7 @@ impl Access {
             counters,
             members,
             verdicts,
+            dispatched,
             is_confirmable,
         };
         opened.read_runs()?;

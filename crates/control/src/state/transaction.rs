@@ -97,7 +97,7 @@ impl Transaction {
             transaction.generations.push(made);
         }
         let is_switch = old.is_some_and(|old| old.mode != attach.mode);
-        let is_allowed = old.is_none() || attach.replace == Replace::Yes;
+        let is_allowed = old.is_none() || attach.replace != Replace::No;
         if is_allowed && (is_switch || scope == Scope::Several) {
             transaction.record(&next[0].0, attach, old)?;
         }

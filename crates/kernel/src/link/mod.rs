@@ -59,4 +59,6 @@ pub enum Replace {
     /// The attached program is replaced, regardless of its owner: atomically in the same mode, with
     /// a gap in another.
     Yes,
+    /// The program with this id is replaced, as with `Yes`; attaching fails if another one runs.
+    Only(u32),
 }

@@ -28,7 +28,14 @@ pub fn attach_expecting(attach: &Attach<'_>, expected: ExpectedState<'_>) -> Res
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     let interface = netlink.link_by_index(attach.ifindex).map_err(Error::from_call)?.name;
     let occupants = occupants(&mut netlink, attach.ifindex, expected)?;
-    let Some(occupant) = foremost(occupants, attach) else {
+    let occupant = foremost(occupants, attach);
+    if let Replace::Only(id) = attach.replace
+        && occupant.as_ref().is_none_or(|one| one.program.id() != id)
+    {
+        let error = sys::Error::new("program", interface.clone(), EBUSY);
+        return Err(overtaken(sys::Error { detail: format!("{id} does not run"), ..error }));
+    }
+    let Some(occupant) = occupant else {
         return fresh(attach, netlink);
     };
     if attach.replace == Replace::No {

@@ -117,6 +117,13 @@ pub enum LinkTarget {
         ifindex: u32,
         attach_type: u32,
     },
+    /// A function of the kernel or of a program, which is replaced (`freplace`) or traced.
+    Function {
+        /// Id of the program that has the function, or of the kernel's BTF; 0 before Linux 5.13.
+        object: u32,
+        /// Type of the function in the BTF of the object.
+        btf_type: u32,
+    },
     Other,
 }
 
@@ -149,6 +156,7 @@ pub fn link_info(fd: BorrowedFd<'_>) -> Result<LinkInfo> {
     let target = match raw.kind {
         link_type::XDP => LinkTarget::Xdp { ifindex: raw.first },
         link_type::TCX => LinkTarget::Tcx { ifindex: raw.first, attach_type: raw.second },
+        link_type::TRACING => LinkTarget::Function { object: raw.second, btf_type: raw.third },
         _ => LinkTarget::Other,
     };
     Ok(LinkInfo { kind: raw.kind, id: raw.id, prog_id: raw.prog_id, target })

@@ -69,8 +69,8 @@ record!(RawMapInfo {
 
 record!(RawBtfInfo { btf: u64, btf_size: u32, id: u32, name: u64, name_len: u32, kernel_btf: u32 });
 
-// The part after `pad` is a union; its first word is an interface for XDP and tcx, and the
-// second an attach type for tcx.
+// The part after `pad` is a union. XDP and tcx: an interface, and for tcx an attach type. Tracing
+// and freplace: an attach type, the BTF or program that is the target, and a type in its BTF.
 record!(RawLinkInfo {
     kind: u32,
     id: u32,
@@ -78,7 +78,9 @@ record!(RawLinkInfo {
     pad: u32,
     first: u32,
     second: u32,
-    rest: [u64; 5],
+    third: u32,
+    fourth: u32,
+    rest: [u64; 4],
 });
 
 #[cfg(test)]

@@ -48,6 +48,16 @@ pub enum ChainAction {
         #[command(flatten)]
         wait: Wait,
     },
+    /// Move the programs of libxdp's dispatcher to a chain
+    ///
+    /// The chain replaces the dispatcher in one step, with the maps, priorities and verdicts of its
+    /// programs. Their code cannot be read back from the kernel: each is found by name and tag
+    /// among the programs of the objects. Nothing changes if one is not found.
+    Adopt {
+        /// Object files that the programs were loaded from
+        #[arg(required = true, value_name = "OBJECT")]
+        objects: Vec<String>,
+    },
     /// Show the members with their packets by verdict
     Show,
 }

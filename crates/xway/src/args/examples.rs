@@ -73,6 +73,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Undo the change after a minute unless `xway confirm` follows",
                 "chain eth1 remove drop --confirm 60s",
             ),
+            (
+                "Move the programs that xdp-loader attached to a chain",
+                "chain eth1 adopt filter.o count.o",
+            ),
         ],
     ),
     ("detach", &[("Detach what xway attached", "detach eth1")]),

@@ -22,6 +22,13 @@ pub fn run(args: &ChainArgs, context: &Context) -> Result<Exit> {
             let change = MemberChange { priority, continue_on, confirm };
             chain::change(control, iface, name, change)?
         }
+        ChainAction::Adopt { objects } => {
+            let mut opened = Vec::new();
+            for name in objects {
+                opened.push(object::open(name)?);
+            }
+            chain::adopt(control, iface, &opened)?
+        }
         ChainAction::Show => chain::show(control, iface)?,
     };
     context.show(&report)?;

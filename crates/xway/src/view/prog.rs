@@ -109,10 +109,14 @@ fn runs_text(runs: &Runs) -> String {
     format!("{} ({} each)", runs.count, human(mean, "ns"))
 }
 
-/// `eth0 native (link 3)`, `xdp on interface 5 of another namespace (link 4)`.
+/// `eth0 native (link 3)`, `prog0 of program 9 (link 3)`, `xdp on interface 5 of another namespace
+/// (link 4)`.
 fn attachment_text(attachment: &Attachment) -> String {
-    let Attachment { kind, interface, ifindex, mode, link_id, link_pins: _ } = attachment;
+    let Attachment { kind, interface, ifindex, mode, link_id, .. } = attachment;
     let link = link_id.map(|id| format!(" (link {id})")).unwrap_or_default();
+    if let (Some(program), Some(function)) = (attachment.program_id, &attachment.function) {
+        return format!("{function} of program {program}{link}");
+    }
     match (interface, ifindex) {
         (Some(name), _) => format!("{name} {}{link}", mode.as_deref().unwrap_or(kind)),
         (None, Some(index)) => format!("{kind} on interface {index} of another namespace{link}"),
@@ -265,6 +269,8 @@ mod tests {
                 ifindex: Some(2),
                 mode: Some("native".into()),
                 link_id: Some(5),
+                program_id: None,
+                function: None,
                 link_pins: Vec::new(),
             }],
             holders: vec![Process { pid: 7, command: "xway".into() }],
@@ -280,6 +286,15 @@ mod tests {
             assert!(row.contains(part), "{part} in {row}");
         }
         assert_eq!(Programs { programs: vec![] }.text(PLAIN), "no programs are loaded");
+    }
+
+    #[test]
+    fn a_replaced_function_is_named() {
+        let mut program = program();
+        let (interface, ifindex, function) = (None, None, Some("prog0".into()));
+        let first = program.attached.remove(0);
+        let replaced = Attachment { program_id: Some(9), function, interface, ifindex, ..first };
+        assert_eq!(attachment_text(&replaced), "prog0 of program 9 (link 5)");
     }
 
     #[test]
