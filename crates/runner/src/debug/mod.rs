@@ -54,7 +54,7 @@ pub use self::expression::{Expression, SyntaxError};
 pub use self::place::{InvalidPlace, Place};
 pub use self::position::{Direction, Motion, Position};
 pub use self::printer::Answer;
-pub use self::question::{CodeLine, Header, PacketState, State};
+pub use self::question::{CodeLine, Header, MapState, Overview, PacketState, Span, State};
 pub use self::stop::{FramePlace, Reason, SourcePlace, Stop};
 pub use crate::error::{NoPlace, Unavailable};
 
@@ -164,15 +164,45 @@ impl<'a> Debugger<'a> {
         Ok(stop)
     }
 
+    /// Goes to the beginning of the next or previous packet that the program receives.
+    ///
+    /// # Errors
+    /// As [`Debugger::here`].
+    pub fn go_by_packet(&mut self, direction: Direction) -> Result<Stop> {
+        let here = self.position.packet;
+        let (found, end) = match direction {
+            Direction::Forward => (self.packet_after(here)?, Reason::EndOfCapture),
+            Direction::Backward => (self.packet_before(here)?, Reason::StartOfCapture),
+        };
+        match found {
+            Some(packet) => self.go_to_packet(packet),
+            None => self.stop(self.position, end),
+        }
+    }
+
+    /// Goes to a place, or to a breakpoint or watchpoint before it.
+    ///
+    /// # Errors
+    /// The object has no such place, and as [`Debugger::go`].
+    pub fn go_to_place(&mut self, place: &Place, direction: Direction) -> Result<Stop> {
+        let goal = Breakpoint { number: GOAL, ..self.breakpoint(place, None)? };
+        self.breakpoints.push(goal);
+        let stop = self.go(Motion::Continue, direction);
+        self.breakpoints.pop();
+        let mut stop = stop?;
+        if stop.reason == (Reason::Breakpoint { number: GOAL }) {
+            stop.reason = Reason::Motion;
+        }
+        Ok(stop)
+    }
+
     /// Stops at a place, under a condition. Returns what was set, with the place that was found.
     ///
     /// # Errors
     /// The object has no such place, or there are too many breakpoints.
     pub fn break_at(&mut self, place: &Place, condition: Option<Expression>) -> Result<StopPoint> {
-        let maps = self.replay.object.spec.maps.iter().map(|map| map.name.clone());
-        let target = place.find(&self.programs, &maps.collect::<Vec<_>>())?;
-        let (number, place) = (self.number()?, place.clone());
-        let breakpoint = Breakpoint { number, place, target, condition };
+        let breakpoint = self.breakpoint(place, condition)?;
+        let breakpoint = Breakpoint { number: self.number()?, ..breakpoint };
         let point = breakpoint.point();
         self.breakpoints.push(breakpoint);
         Ok(point)
@@ -234,6 +264,12 @@ impl<'a> Debugger<'a> {
             breakpoints.chain(self.watchpoints.iter().map(Watchpoint::point)).collect();
         points.sort_by_key(|point| point.number);
         points
+    }
+
+    /// A breakpoint without a number.
+    fn breakpoint(&self, place: &Place, condition: Option<Expression>) -> Result<Breakpoint> {
+        let target = place.find(&self.programs, &self.maps())?;
+        Ok(Breakpoint { number: GOAL, place: place.clone(), target, condition })
     }
 
     fn number(&mut self) -> Result<u32> {
@@ -298,6 +334,17 @@ impl<'a> Debugger<'a> {
         }
         Ok(before)
     }
+
+    /// The packet that the program receives after another.
+    fn packet_after(&self, packet: u64) -> Result<Option<u64>> {
+        let mut capture = self.replay.capture()?;
+        while let Some(one) = capture.next()? {
+            if one.number > packet {
+                return Ok(Some(one.number));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The loaded programs, the named one first.
@@ -309,6 +356,8 @@ fn programs(vm: &Vm, main: &str) -> Vec<Arc<Program>> {
 
 /// Breakpoints and watchpoints that a session may have.
 const STOP_POINTS: usize = 1000;
+/// Number of the breakpoint that is the goal of a motion; others count from 1.
+const GOAL: u32 = 0;
 /// Why a motion by lines executed one instruction.
 const NO_LINES: &str =
     "this function has no line information, so the motion was by one instruction";

@@ -68,6 +68,35 @@ pub struct Scene<'a> {
     pub object: &'a Object,
     /// By their numbers in the object.
     pub maps: &'a [Arc<Map>],
+    /// The packet before its first instruction.
+    pub received: &'a Received,
+}
+
+/// A packet as the program received it.
+#[derive(Debug, Default)]
+pub struct Received {
+    bytes: Vec<u8>,
+    /// Position of its first byte in the buffer.
+    headroom: u64,
+    /// Position of the first byte before the next instruction.
+    now: u64,
+}
+
+impl Received {
+    /// An instruction comes next, after this number of others for the packet.
+    pub fn observe(&mut self, step: &Step<'_>, executed: u64) {
+        self.now = step.headroom();
+        if executed == 0 {
+            (self.bytes, self.headroom) = (step.whole_packet(), self.now);
+        }
+    }
+
+    /// Whether a byte of the packet at an offset is another one than was received at this position.
+    pub fn differs(&self, offset: usize, byte: u8) -> bool {
+        let before = (self.now + offset as u64).checked_sub(self.headroom);
+        let before = before.and_then(|before| usize::try_from(before).ok());
+        before.and_then(|before| self.bytes.get(before)) != Some(&byte)
+    }
 }
 
 impl<'a> Scene<'a> {

@@ -12,6 +12,7 @@ pub mod chain;
 pub mod check;
 pub mod confirm;
 pub mod debug;
+pub mod debugger;
 pub mod demo;
 pub mod doctor;
 pub mod extcap;
@@ -31,6 +32,7 @@ pub mod sink;
 pub mod state;
 pub mod status;
 pub mod tcp;
+pub mod terminal;
 pub mod why_drop;
 pub mod xsk;
 

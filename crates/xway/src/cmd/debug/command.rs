@@ -30,6 +30,15 @@ pub enum Command {
     Packet {
         number: u64,
     },
+    /// To the next or previous packet.
+    ByPacket {
+        direction: Direction,
+        times: u32,
+    },
+    Advance {
+        place: Place,
+        direction: Direction,
+    },
     Print {
         expression: Expression,
     },
@@ -105,6 +114,17 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         }
         "delete" if rest.is_empty() => Command::Delete { number: None },
         "delete" => Command::Delete { number: Some(number(rest)?) },
+        "packet" if rest.starts_with(['+', '-']) => {
+            let direction = match rest.starts_with('+') {
+                true => Direction::Forward,
+                false => Direction::Backward,
+            };
+            Command::ByPacket { direction, times: times(rest[1..].trim())? }
+        }
+        "advance" => Command::Advance { place: rest.parse()?, direction: Direction::Forward },
+        "reverse-advance" => {
+            Command::Advance { place: rest.parse()?, direction: Direction::Backward }
+        }
         "packet" => Command::Packet { number: number(rest)? },
         "print" => Command::Print { expression: rest.parse()? },
         "x" => {
@@ -239,7 +259,9 @@ const COMMANDS: &[Row] = &[
     row(&["reverse-finish", "rf"], "[N]", "go back to the call of the function"),
     row(&["reverse-continue", "rc"], "[N]", "go back to a breakpoint, or to the first packet"),
     row(&["reverse-stepi", "rsi"], "[N]", "undo one instruction"),
-    row(&["packet"], "N", "go to the beginning of packet N"),
+    row(&["advance"], "PLACE", "run to a place, or to a breakpoint before it"),
+    row(&["reverse-advance"], "PLACE", "go back to a place, or to a breakpoint before it"),
+    row(&["packet"], "N", "go to the beginning of packet N, or N packets on or back: +N, -N"),
     row(
         &["print", "p"],
         "EXPRESSION",

@@ -5,10 +5,13 @@
 mod command;
 mod console;
 mod dap;
+mod screen;
 mod session;
 mod source;
 
-use std::io::{self, Write};
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write};
 
 use anyhow::{Error, Result};
 use runner::debug::Debugger;
@@ -18,6 +21,7 @@ use vm::World;
 
 use self::console::Console;
 use self::dap::{Request, Sender, Server};
+use self::screen::Front;
 use self::session::Session;
 use self::source::Sources;
 use super::run::interrupt;
@@ -31,6 +35,9 @@ pub fn run(args: &DebugArgs, context: &Context) -> Result<Exit> {
         return serve(args);
     }
     let lines = lines(args)?;
+    if wants_screen(args, context) {
+        return on_screen(args, lines);
+    }
     let console = Console::open(!lines.is_empty())?;
     let host = scenario::wants_host(&args.scenario).then(scenario::host_world).transpose()?;
     let mut callbacks = Callbacks::default().with_observer(notify);
@@ -47,6 +54,28 @@ pub fn run(args: &DebugArgs, context: &Context) -> Result<Exit> {
     {
         console.run(&mut session, context)?;
     }
+    Ok(Exit::Done)
+}
+
+/// Whether the full-screen front end is used. The size of a terminal is that of standard output.
+fn wants_screen(args: &DebugArgs, context: &Context) -> bool {
+    let is_terminal =
+        io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+    is_terminal && !args.console && !context.json && env::var_os("TERM").is_some_and(can_draw)
+}
+
+fn can_draw(terminal: OsString) -> bool {
+    !terminal.is_empty() && terminal != "dumb"
+}
+
+/// A session with a person, on the whole terminal.
+fn on_screen(args: &DebugArgs, lines: Vec<(String, String)>) -> Result<Exit> {
+    let host = scenario::wants_host(&args.scenario).then(scenario::host_world).transpose()?;
+    let front = Front::open()?;
+    confine(args)?;
+    let options = options(args, host)?;
+    let mut session = begin(args, &options, front.callbacks())?;
+    front.run(lines, &mut session)?;
     Ok(Exit::Done)
 }
 

@@ -34,14 +34,13 @@ impl<'a> Session<'a> {
             }
             Command::Delete { number } => self.delete(number)?,
             Command::Move { motion, direction, times } => {
-                let mut stop = self.debugger.go(motion, direction)?;
-                for _ in 1..times {
-                    if is_end(&stop) {
-                        break;
-                    }
-                    stop = self.debugger.go(motion, direction)?;
-                }
-                Output::Stop(stop)
+                self.repeat(times, |debugger| debugger.go(motion, direction))?
+            }
+            Command::ByPacket { direction, times } => {
+                self.repeat(times, |debugger| debugger.go_by_packet(direction))?
+            }
+            Command::Advance { place, direction } => {
+                Output::Stop(self.debugger.go_to_place(&place, direction)?)
             }
             Command::Packet { number } => Output::Stop(self.debugger.go_to_packet(number)?),
             Command::Print { expression } => Output::Value(self.debugger.evaluate(&expression)?),
@@ -55,6 +54,22 @@ impl<'a> Session<'a> {
             Command::Help { command } => Output::Help(help(command.as_deref())?),
         };
         Ok(Some(output))
+    }
+
+    /// Moves several times, at most to the end of the capture.
+    fn repeat(
+        &mut self,
+        times: u32,
+        go: impl Fn(&mut Debugger<'a>) -> runner::Result<Stop>,
+    ) -> Result<Output> {
+        let mut stop = go(&mut self.debugger)?;
+        for _ in 1..times {
+            if is_end(&stop) {
+                break;
+            }
+            stop = go(&mut self.debugger)?;
+        }
+        Ok(Output::Stop(stop))
     }
 
     fn delete(&mut self, number: Option<u32>) -> Result<Output> {
