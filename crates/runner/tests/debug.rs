@@ -205,6 +205,65 @@ fn runs_stop_at_each_kind_of_place() {
     }
 }
 
+/// The goal of a motion is no breakpoint afterwards, and breakpoints before it stop.
+#[test]
+fn a_place_is_run_to() {
+    let capture = Capture::new("advance", &[2, 3]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    let write = numbered("data[11] ^= 0x55");
+    let place = write.to_string().parse().unwrap();
+    let stop = debugger.go_to_place(&place, Forward).unwrap();
+    assert_eq!((line(&stop), &stop.reason, stop.position.packet), (write, &Reason::Motion, 1));
+    let stop = debugger.go_to_place(&place, Forward).unwrap();
+    assert_eq!((line(&stop), stop.position.packet), (write, 2));
+    let stop = debugger.go_to_place(&place, Backward).unwrap();
+    assert_eq!((line(&stop), &stop.reason, stop.position.packet), (write, &Reason::Motion, 1));
+    assert!(debugger.stop_points().is_empty());
+    debugger.break_at(&"count".parse().unwrap(), None).unwrap();
+    let stop = debugger.go_to_place(&place, Forward).unwrap();
+    assert_eq!(stop.reason, Reason::Breakpoint { number: 1 });
+}
+
+#[test]
+fn packets_are_passed_in_both_directions() {
+    let capture = Capture::new("packets", &[2, 3]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    debugger.go(Motion::Next, Forward).unwrap();
+    let here = debugger.position();
+    let stop = debugger.go_by_packet(Backward).unwrap();
+    assert_eq!((stop.position, stop.reason), (here, Reason::StartOfCapture));
+    let stop = debugger.go_by_packet(Forward).unwrap();
+    assert_eq!(stop.position, Position { packet: 2, step: 0 });
+    assert_eq!(debugger.go_by_packet(Forward).unwrap().reason, Reason::EndOfCapture);
+    let stop = debugger.go_by_packet(Backward).unwrap();
+    assert_eq!(stop.position, Position { packet: 1, step: 0 });
+}
+
+#[test]
+fn bytes_that_differ_from_those_received_are_known() {
+    let capture = Capture::new("changed", &[2]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    let changed = |debugger: &Debugger<'_>| {
+        let changed = state(debugger).packet.changed.into_iter();
+        changed.map(|span| (span.offset, span.len)).collect::<Vec<_>>()
+    };
+    let write = numbered("data[11] ^= 0x55").to_string().parse().unwrap();
+    debugger.go_to_place(&write, Forward).unwrap();
+    assert_eq!(changed(&debugger), []);
+    debugger.go(Motion::Next, Forward).unwrap();
+    assert_eq!(changed(&debugger), [(11, 1)]);
+    let overview = debugger.overview().unwrap();
+    assert_eq!((overview.stop.position, overview.maps.len()), (debugger.position(), 3));
+    let packet = &overview.state.packet;
+    assert_eq!(packet.field_at(11), Some(("eth.src".to_owned(), "02:00:00:00:00:57".to_owned())));
+    assert_eq!((packet.headers[1].span.offset, packet.headers[1].span.len), (14, 20));
+    debugger.go(Motion::Next, Backward).unwrap();
+    assert_eq!(changed(&debugger), []);
+}
+
 #[test]
 fn conditions_choose_among_places() {
     let capture = Capture::new("condition", &[2, 3, 5]);

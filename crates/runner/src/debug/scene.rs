@@ -203,3 +203,22 @@ impl<'a> Scene<'a> {
 const WORD: usize = 8;
 /// Bytes of a local variable that are read: a stack has 512.
 const LARGEST: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::Received;
+
+    /// Bytes keep their position in the buffer when a helper moves the packet's first byte.
+    #[test]
+    fn bytes_are_compared_at_their_position() {
+        let at = |now| Received { bytes: vec![1, 2, 3], headroom: 16, now };
+        let differing = |now: u64, packet: &[u8]| -> Vec<usize> {
+            let bytes = packet.iter().enumerate();
+            let differing = bytes.filter(|(offset, byte)| at(now).differs(*offset, **byte));
+            differing.map(|(offset, _)| offset).collect()
+        };
+        assert_eq!(differing(16, &[1, 7, 3]), [1]);
+        assert_eq!(differing(14, &[0, 0, 1, 2, 3]), [0, 1]);
+        assert_eq!(differing(17, &[2, 3, 0]), [2]);
+    }
+}
