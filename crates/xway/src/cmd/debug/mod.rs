@@ -12,15 +12,16 @@ mod source;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
 
 use anyhow::{Error, Result};
 use runner::debug::Debugger;
-use runner::{Callbacks, Notice, Options};
+use runner::{Callbacks, Interrupt, Notice, Options};
 use serde_json::Value;
 use vm::World;
 
 use self::console::Console;
-use self::dap::{Request, Sender, Server};
+use self::dap::{Inbox, Request, Sender, Server};
 use self::screen::Front;
 use self::session::Session;
 use self::source::Sources;
@@ -81,10 +82,9 @@ fn on_screen(args: &DebugArgs, lines: Vec<(String, String)>) -> Result<Exit> {
 
 /// A session with an editor, by the Debug Adapter Protocol.
 fn serve(args: &DebugArgs) -> Result<Exit> {
-    let (mut input, mut sender) = (io::stdin().lock(), Sender::new(io::stdout()));
-    let Some((request, launch)) = dap::wait(&mut input, &mut sender, args)? else {
-        return Ok(Exit::Done);
-    };
+    let mut sender = Sender::new(io::stdout());
+    let launched = dap::wait(&mut io::stdin().lock(), &mut sender, args)?;
+    let Some((request, launch)) = launched else { return Ok(Exit::Done) };
     let args = &launch.args;
     let host = scenario::wants_host(&args.scenario).then(scenario::host_world).transpose()?;
     confine(args)?;
@@ -93,10 +93,13 @@ fn serve(args: &DebugArgs) -> Result<Exit> {
         Ok(options) => options,
         Err(error) => return refuse(&request, error, &mut sender),
     };
-    match begin(args, &options, Callbacks::default()) {
+    let inbox = Inbox::open()?;
+    let requests = Arc::clone(&inbox);
+    let interrupt = Interrupt::new(move || requests.requests());
+    match begin(args, &options, Callbacks::default().with_interrupt(interrupt)) {
         Ok(session) => {
             sender.respond(&request, Ok(Value::Null))?;
-            Server::new(session, launch.stop_on_entry).serve(&mut input, &mut sender)?;
+            Server::new(session, launch.stop_on_entry).serve(&inbox, &mut sender)?;
             Ok(Exit::Done)
         }
         Err(error) => refuse(&request, error, &mut sender),

@@ -34,10 +34,10 @@ impl<'a> Session<'a> {
             }
             Command::Delete { number } => self.delete(number)?,
             Command::Move { motion, direction, times } => {
-                self.repeat(times, |debugger| debugger.go(motion, direction))?
+                self.repeat(times, |debugger| Ok(debugger.go(motion, direction)?))?
             }
             Command::ByPacket { direction, times } => {
-                self.repeat(times, |debugger| debugger.go_by_packet(direction))?
+                self.repeat(times, |debugger| Ok(debugger.go_by_packet(direction)?))?
             }
             Command::Advance { place, direction } => {
                 Output::Stop(self.debugger.go_to_place(&place, direction)?)
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
     fn repeat(
         &mut self,
         times: u32,
-        go: impl Fn(&mut Debugger<'a>) -> runner::Result<Stop>,
+        go: impl Fn(&mut Debugger<'a>) -> Result<Stop>,
     ) -> Result<Output> {
         let mut stop = go(&mut self.debugger)?;
         for _ in 1..times {
