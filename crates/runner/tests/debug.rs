@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use pcap::{LinkType, Packet, Writer};
 use runner::debug::Direction::{Backward, Forward};
-use runner::debug::{Debugger, Expression, Motion, Position, Reason, State, Stop};
+use runner::debug::{Debugger, Expression, LogMessage, Motion, Position, Reason, State, Stop};
 use runner::{Callbacks, Error, Interrupt, Options};
 
 const SOURCE: &str = include_str!("../../../bpf/test/locals.bpf.c");
@@ -223,6 +223,79 @@ fn a_place_is_run_to() {
     debugger.break_at(&"count".parse().unwrap(), None).unwrap();
     let stop = debugger.go_to_place(&place, Forward).unwrap();
     assert_eq!(stop.reason, Reason::Breakpoint { number: 1 });
+}
+
+/// Hits are counted from the beginning of the capture, in both directions, and whatever the position
+/// is at which a motion begins.
+#[test]
+fn hits_are_counted_from_the_beginning() {
+    let capture = Capture::new("hits", &[2; 6]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    let point = debugger.break_at(&"count".parse().unwrap(), None).unwrap();
+    for (text, expected) in
+        [("3", &[3][..]), ("% 2", &[2, 4, 6]), ("> 4", &[5, 6]), ("<= 2", &[1, 2])]
+    {
+        debugger.set_hits(point.number, Some(text.parse().unwrap())).unwrap();
+        let packets = |hits: Vec<Position>| hits.iter().map(|hit| hit.packet).collect::<Vec<_>>();
+        debugger.go_to_packet(1).unwrap();
+        assert_eq!(packets(hits(&mut debugger, Forward)), expected, "{text}");
+        let mut backward = packets(hits(&mut debugger, Backward));
+        backward.reverse();
+        assert_eq!(backward, expected, "{text}");
+        // From the middle.
+        debugger.go_to_packet(3).unwrap();
+        let after: Vec<_> = expected.iter().copied().filter(|packet| *packet >= 3).collect();
+        assert_eq!(packets(hits(&mut debugger, Forward)), after, "{text}");
+    }
+    // Other motions are not affected by hits in earlier packets.
+    debugger.go_to_packet(4).unwrap();
+    let stop = debugger.go(Motion::Step, Backward).unwrap();
+    assert_eq!((stop.position.packet, stop.reason), (3, Reason::Motion));
+    assert!(debugger.set_hits(9, None).is_err());
+}
+
+#[test]
+fn a_temporary_breakpoint_stops_once() {
+    let capture = Capture::new("temporary", &[2, 3]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    let point = debugger.break_at(&"count".parse().unwrap(), None).unwrap();
+    assert!(debugger.set_temporary(point.number).unwrap().temporary);
+    let stop = debugger.go(Motion::Continue, Forward).unwrap();
+    assert_eq!(stop.reason, Reason::Breakpoint { number: point.number });
+    assert!(debugger.stop_points().is_empty());
+    assert_eq!(debugger.go(Motion::Continue, Forward).unwrap().reason, Reason::EndOfCapture);
+}
+
+#[test]
+fn messages_are_written_without_a_stop() {
+    let capture = Capture::new("log", &[2, 3]);
+    let options = capture.options("locals", "locals_first");
+    let mut debugger = open(&options);
+    let point = debugger.break_at(&"count".parse().unwrap(), None).unwrap();
+    let message = "packet {$packet} of {bytes} bytes, {nothing}".parse().unwrap();
+    debugger.set_log(point.number, Some(message)).unwrap();
+    let stop = debugger.go(Motion::Continue, Forward).unwrap();
+    assert_eq!(stop.reason, Reason::EndOfCapture);
+    let log: Vec<_> = stop.log.iter().map(|line| (line.position.packet, &*line.text)).collect();
+    let why = "<there is no variable or header `nothing` here>";
+    assert_eq!(
+        log,
+        [
+            (1, &*format!("packet 1 of 42 bytes, {why}")),
+            (2, &*format!("packet 2 of 42 bytes, {why}"))
+        ]
+    );
+    assert_eq!(debugger.go(Motion::Continue, Backward).unwrap().log, []);
+    let message = "{$packet}".parse().unwrap();
+    debugger.set_log(point.number, Some(message)).unwrap();
+    debugger.set_hits(point.number, Some("2".parse().unwrap())).unwrap();
+    let log = debugger.go(Motion::Continue, Forward).unwrap().log;
+    assert_eq!(log.iter().map(|line| &*line.text).collect::<Vec<_>>(), ["2"]);
+    for text in ["{", "{}", "{1 +}"] {
+        assert!(text.parse::<LogMessage>().is_err(), "{text}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@
 
 mod breakpoint;
 mod expression;
+mod hits;
+mod log;
 mod place;
 mod position;
 mod printer;
@@ -51,6 +53,8 @@ use crate::setup::Setup;
 
 pub use self::breakpoint::StopPoint;
 pub use self::expression::{Expression, SyntaxError};
+pub use self::hits::{HitCondition, InvalidHits};
+pub use self::log::{LogLine, LogMessage};
 pub use self::place::{InvalidPlace, Place};
 pub use self::position::{Direction, Motion, Position};
 pub use self::printer::Answer;
@@ -133,11 +137,18 @@ impl<'a> Debugger<'a> {
     /// The engine refuses a packet, or a request to end the motion came. The position is then
     /// unchanged.
     pub fn go(&mut self, motion: Motion, direction: Direction) -> Result<Stop> {
-        let (position, reason) = match direction {
+        let (position, reason, log) = match direction {
             Direction::Forward => self.forward(motion)?,
-            Direction::Backward => self.backward(motion)?,
+            Direction::Backward => {
+                let (position, reason) = self.backward(motion)?;
+                (position, reason, Vec::new())
+            }
         };
         let mut stop = self.stop(position, reason)?;
+        stop.log = log;
+        if let Reason::Breakpoint { number } = stop.reason {
+            self.breakpoints.retain(|known| known.number != number || !known.is_temporary);
+        }
         let by_line = matches!(motion, Motion::Step | Motion::Next);
         if by_line && stop.place.as_ref().is_some_and(|place| place.source.is_none()) {
             stop.note = Some(NO_LINES.to_owned());
@@ -243,6 +254,38 @@ impl<'a> Debugger<'a> {
         Ok(known.point())
     }
 
+    /// Sets or removes the condition on the number of a breakpoint's hit.
+    ///
+    /// # Errors
+    /// No breakpoint has this number.
+    pub fn set_hits(&mut self, number: u32, hits: Option<HitCondition>) -> Result<StopPoint> {
+        self.change(number, |known| known.hits = hits)
+    }
+
+    /// Sets or removes the message that a breakpoint writes instead of stopping. Motions forward
+    /// return these messages, at most 10,000.
+    ///
+    /// # Errors
+    /// No breakpoint has this number.
+    pub fn set_log(&mut self, number: u32, log: Option<LogMessage>) -> Result<StopPoint> {
+        self.change(number, |known| known.log = log)
+    }
+
+    /// Has a breakpoint deleted when it has stopped a motion.
+    ///
+    /// # Errors
+    /// No breakpoint has this number.
+    pub fn set_temporary(&mut self, number: u32) -> Result<StopPoint> {
+        self.change(number, |known| known.is_temporary = true)
+    }
+
+    fn change(&mut self, number: u32, change: impl FnOnce(&mut Breakpoint)) -> Result<StopPoint> {
+        let known = self.breakpoints.iter_mut().find(|known| known.number == number);
+        let known = known.ok_or(Error::NoStopPoint { number })?;
+        change(known);
+        Ok(known.point())
+    }
+
     /// Deletes a breakpoint or watchpoint.
     ///
     /// # Errors
@@ -269,7 +312,15 @@ impl<'a> Debugger<'a> {
     /// A breakpoint without a number.
     fn breakpoint(&self, place: &Place, condition: Option<Expression>) -> Result<Breakpoint> {
         let target = place.find(&self.programs, &self.maps())?;
-        Ok(Breakpoint { number: GOAL, place: place.clone(), target, condition })
+        Ok(Breakpoint {
+            number: GOAL,
+            place: place.clone(),
+            target,
+            condition,
+            hits: None,
+            log: None,
+            is_temporary: false,
+        })
     }
 
     fn number(&mut self) -> Result<u32> {
@@ -284,22 +335,25 @@ impl<'a> Debugger<'a> {
         Stops::new(&self.breakpoints, &self.watchpoints)
     }
 
-    fn forward(&self, motion: Motion) -> Result<(Position, Reason)> {
+    fn forward(&self, motion: Motion) -> Result<(Position, Reason, Vec<LogLine>)> {
         let from = self.position;
-        let search = Forward::new(from, motion, self.stops());
-        let search = self.replay.run(from.packet, search)?;
-        Ok(match (search.found, search.last) {
-            (Some(found), _) => found,
-            (None, last) => (last.unwrap_or(from), Reason::EndOfCapture),
-        })
+        let stops = self.stops();
+        let first = if stops.count_hits() { 0 } else { from.packet };
+        let search = self.replay.run(first, Forward::new(from, motion, stops))?;
+        let end = (search.last.unwrap_or(from), Reason::EndOfCapture);
+        let (position, reason) = search.found.unwrap_or(end);
+        Ok((position, reason, search.stops.log))
     }
 
     fn backward(&self, motion: Motion) -> Result<(Position, Reason)> {
         let from = self.position;
-        let search = self.replay.run(from.packet, Backward::new(from, self.stops()))?;
+        let stops = self.stops();
+        let first = if stops.count_hits() { 0 } else { from.packet };
+        let search = self.replay.run(first, Backward::new(from, stops))?;
         let led = search.leads.of(motion, from).filter(|_| motion != Motion::Continue);
         let led = led.map(|step| Position { step, ..from });
-        match (search.hit, led) {
+        let is_near = |at: Position| motion == Motion::Continue || at.packet == from.packet;
+        match (search.hit.filter(|(at, _)| is_near(*at)), led) {
             (Some((position, reason)), led) if led.is_none_or(|led| position >= led) => {
                 Ok((position, reason))
             }
@@ -314,8 +368,10 @@ impl<'a> Debugger<'a> {
         let Some(previous) = self.packet_before(here.packet)? else {
             return Ok((here, Reason::StartOfCapture));
         };
-        let first = if motion == Motion::Continue { 0 } else { previous };
-        let search = self.replay.run(first, Backward::new(here, self.stops()))?;
+        let stops = self.stops();
+        let is_whole = motion == Motion::Continue || stops.count_hits();
+        let first = if is_whole { 0 } else { previous };
+        let search = self.replay.run(first, Backward::new(here, stops))?;
         match (motion, search.hit, search.previous) {
             (Motion::Continue, Some(hit), _) => Ok(hit),
             (Motion::Continue, None, _) => {

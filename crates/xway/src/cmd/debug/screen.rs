@@ -90,6 +90,7 @@ impl Front {
         let Some(output) = session.execute(command)? else { return Ok(false) };
         let text = rendered(&output, Form::Text, Paint { colour: false })?;
         match output {
+            Output::Stop(stop) if !stop.log.is_empty() => self.panes.print(&text),
             Output::Stop(stop) => {
                 let first = text.lines().next().unwrap_or_default();
                 let note = stop.note.map(|note| format!(" ({note})")).unwrap_or_default();

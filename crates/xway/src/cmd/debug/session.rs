@@ -23,8 +23,19 @@ impl<'a> Session<'a> {
     pub fn execute(&mut self, command: Command) -> Result<Option<Output>> {
         let output = match command {
             Command::Quit => return Ok(None),
-            Command::Break { place, condition } => {
-                Output::Breakpoint(self.debugger.break_at(&place, condition)?)
+            Command::Break { place, condition, is_temporary } => {
+                let point = self.debugger.break_at(&place, condition)?;
+                Output::Breakpoint(match is_temporary {
+                    true => self.debugger.set_temporary(point.number)?,
+                    false => point,
+                })
+            }
+            Command::Log { place, message } => {
+                let point = self.debugger.break_at(&place, None)?;
+                Output::Breakpoint(self.debugger.set_log(point.number, Some(message))?)
+            }
+            Command::Hits { number, hits } => {
+                Output::Breakpoint(self.debugger.set_hits(number, hits)?)
             }
             Command::Watch { expression, condition } => {
                 Output::Breakpoint(self.debugger.watch(expression, condition)?)
@@ -67,7 +78,9 @@ impl<'a> Session<'a> {
             if is_end(&stop) {
                 break;
             }
+            let before = std::mem::take(&mut stop.log);
             stop = go(&mut self.debugger)?;
+            stop.log.splice(0..0, before);
         }
         Ok(Output::Stop(stop))
     }

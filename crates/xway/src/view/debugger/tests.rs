@@ -75,6 +75,7 @@ fn report(next: u32, r1: &str) -> Report {
         verdict: None,
         fault: None,
         note: None,
+        log: Vec::new(),
     };
     let state = State {
         frames: Vec::new(),
@@ -94,7 +95,8 @@ fn report(next: u32, r1: &str) -> Report {
 }
 
 fn point(number: u32, what: &str) -> StopPoint {
-    StopPoint { number, kind: "breakpoint", what: what.to_owned(), condition: None }
+    let (kind, what) = ("breakpoint", what.to_owned());
+    StopPoint { number, kind, what, condition: None, hits: None, log: None, temporary: false }
 }
 
 fn panes() -> Panes {

@@ -82,6 +82,8 @@ fn capabilities() -> Value {
         "supportsConfigurationDoneRequest": true,
         "supportsFunctionBreakpoints": true,
         "supportsConditionalBreakpoints": true,
+        "supportsHitConditionalBreakpoints": true,
+        "supportsLogPoints": true,
         "supportsInstructionBreakpoints": true,
         "supportsDataBreakpoints": true,
         "supportsExceptionFilterOptions": true,

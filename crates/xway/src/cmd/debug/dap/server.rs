@@ -131,6 +131,10 @@ impl<'a> Server<'a> {
         inbox.can_pause(false);
         match result {
             Ok(stop) => {
+                for line in &stop.log {
+                    let output = format!("{}\n", line.text);
+                    sender.event("output", &json!({"category": "console", "output": output}))?;
+                }
                 let reason = match &stop.reason {
                     Reason::Breakpoint { number } => self.points.reason(*number),
                     Reason::Watchpoint { .. } => "data breakpoint",
