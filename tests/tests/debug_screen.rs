@@ -149,7 +149,7 @@ fn the_line_console_is_interrupted_and_continues() {
     debug.wait_for("the prompt", |text| text.ends_with("(xway) "));
     assert!(!debug.is_taken_over());
     debug.press("continue\r");
-    // The editor gives the terminal back while a command runs.
+    // The editor restores the terminal while a command runs.
     debug.wait_for("the run", |_| debug.edits_lines());
     // The terminal is not the controlling one of the command, so Ctrl-C does not signal it.
     signal(&debug, Signal::SIGINT);

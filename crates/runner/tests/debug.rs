@@ -2,15 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
-use std::fs::{self, File};
-use std::path::PathBuf;
+mod debugger;
 
-use pcap::{LinkType, Packet, Writer};
+use std::fs;
+
+use debugger::{Capture, hits, line, numbered, open, state, value};
 use runner::debug::Direction::{Backward, Forward};
-use runner::debug::{Debugger, Expression, LogMessage, Motion, Position, Reason, State, Stop};
+use runner::debug::{Debugger, Expression, Motion, Position, Reason, State};
 use runner::{Callbacks, Error, Interrupt, Options};
-
-const SOURCE: &str = include_str!("../../../bpf/test/locals.bpf.c");
 
 #[test]
 fn instructions_go_forward_and_back() {
@@ -203,138 +202,6 @@ fn runs_stop_at_each_kind_of_place() {
         let forward: Vec<_> = forward.into_iter().filter(|position| *position < end).collect();
         assert_eq!(forward, backward, "{place}");
     }
-}
-
-/// The goal of a motion is no breakpoint afterwards, and breakpoints before it stop.
-#[test]
-fn a_place_is_run_to() {
-    let capture = Capture::new("advance", &[2, 3]);
-    let options = capture.options("locals", "locals_first");
-    let mut debugger = open(&options);
-    let write = numbered("data[11] ^= 0x55");
-    let place = write.to_string().parse().unwrap();
-    let stop = debugger.go_to_place(&place, Forward).unwrap();
-    assert_eq!((line(&stop), &stop.reason, stop.position.packet), (write, &Reason::Motion, 1));
-    let stop = debugger.go_to_place(&place, Forward).unwrap();
-    assert_eq!((line(&stop), stop.position.packet), (write, 2));
-    let stop = debugger.go_to_place(&place, Backward).unwrap();
-    assert_eq!((line(&stop), &stop.reason, stop.position.packet), (write, &Reason::Motion, 1));
-    assert!(debugger.stop_points().is_empty());
-    debugger.break_at(&"count".parse().unwrap(), None).unwrap();
-    let stop = debugger.go_to_place(&place, Forward).unwrap();
-    assert_eq!(stop.reason, Reason::Breakpoint { number: 1 });
-}
-
-/// Hits are counted from the beginning of the capture, in both directions, and whatever the position
-/// is at which a motion begins.
-#[test]
-fn hits_are_counted_from_the_beginning() {
-    let capture = Capture::new("hits", &[2; 6]);
-    let options = capture.options("locals", "locals_first");
-    let mut debugger = open(&options);
-    let point = debugger.break_at(&"count".parse().unwrap(), None).unwrap();
-    for (text, expected) in
-        [("3", &[3][..]), ("% 2", &[2, 4, 6]), ("> 4", &[5, 6]), ("<= 2", &[1, 2])]
-    {
-        debugger.set_hits(point.number, Some(text.parse().unwrap())).unwrap();
-        let packets = |hits: Vec<Position>| hits.iter().map(|hit| hit.packet).collect::<Vec<_>>();
-        debugger.go_to_packet(1).unwrap();
-        assert_eq!(packets(hits(&mut debugger, Forward)), expected, "{text}");
-        let mut backward = packets(hits(&mut debugger, Backward));
-        backward.reverse();
-        assert_eq!(backward, expected, "{text}");
-        // From the middle.
-        debugger.go_to_packet(3).unwrap();
-        let after: Vec<_> = expected.iter().copied().filter(|packet| *packet >= 3).collect();
-        assert_eq!(packets(hits(&mut debugger, Forward)), after, "{text}");
-    }
-    // Other motions are not affected by hits in earlier packets.
-    debugger.go_to_packet(4).unwrap();
-    let stop = debugger.go(Motion::Step, Backward).unwrap();
-    assert_eq!((stop.position.packet, stop.reason), (3, Reason::Motion));
-    assert!(debugger.set_hits(9, None).is_err());
-}
-
-#[test]
-fn a_temporary_breakpoint_stops_once() {
-    let capture = Capture::new("temporary", &[2, 3]);
-    let options = capture.options("locals", "locals_first");
-    let mut debugger = open(&options);
-    let point = debugger.break_at(&"count".parse().unwrap(), None).unwrap();
-    assert!(debugger.set_temporary(point.number).unwrap().temporary);
-    let stop = debugger.go(Motion::Continue, Forward).unwrap();
-    assert_eq!(stop.reason, Reason::Breakpoint { number: point.number });
-    assert!(debugger.stop_points().is_empty());
-    assert_eq!(debugger.go(Motion::Continue, Forward).unwrap().reason, Reason::EndOfCapture);
-}
-
-#[test]
-fn messages_are_written_without_a_stop() {
-    let capture = Capture::new("log", &[2, 3]);
-    let options = capture.options("locals", "locals_first");
-    let mut debugger = open(&options);
-    let point = debugger.break_at(&"count".parse().unwrap(), None).unwrap();
-    let message = "packet {$packet} of {bytes} bytes, {nothing}".parse().unwrap();
-    debugger.set_log(point.number, Some(message)).unwrap();
-    let stop = debugger.go(Motion::Continue, Forward).unwrap();
-    assert_eq!(stop.reason, Reason::EndOfCapture);
-    let log: Vec<_> = stop.log.iter().map(|line| (line.position.packet, &*line.text)).collect();
-    let why = "<there is no variable or header `nothing` here>";
-    assert_eq!(
-        log,
-        [
-            (1, &*format!("packet 1 of 42 bytes, {why}")),
-            (2, &*format!("packet 2 of 42 bytes, {why}"))
-        ]
-    );
-    assert_eq!(debugger.go(Motion::Continue, Backward).unwrap().log, []);
-    let message = "{$packet}".parse().unwrap();
-    debugger.set_log(point.number, Some(message)).unwrap();
-    debugger.set_hits(point.number, Some("2".parse().unwrap())).unwrap();
-    let log = debugger.go(Motion::Continue, Forward).unwrap().log;
-    assert_eq!(log.iter().map(|line| &*line.text).collect::<Vec<_>>(), ["2"]);
-    for text in ["{", "{}", "{1 +}"] {
-        assert!(text.parse::<LogMessage>().is_err(), "{text}");
-    }
-}
-
-#[test]
-fn packets_are_passed_in_both_directions() {
-    let capture = Capture::new("packets", &[2, 3]);
-    let options = capture.options("locals", "locals_first");
-    let mut debugger = open(&options);
-    debugger.go(Motion::Next, Forward).unwrap();
-    let here = debugger.position();
-    let stop = debugger.go_by_packet(Backward).unwrap();
-    assert_eq!((stop.position, stop.reason), (here, Reason::StartOfCapture));
-    let stop = debugger.go_by_packet(Forward).unwrap();
-    assert_eq!(stop.position, Position { packet: 2, step: 0 });
-    assert_eq!(debugger.go_by_packet(Forward).unwrap().reason, Reason::EndOfCapture);
-    let stop = debugger.go_by_packet(Backward).unwrap();
-    assert_eq!(stop.position, Position { packet: 1, step: 0 });
-}
-
-#[test]
-fn bytes_that_differ_from_those_received_are_known() {
-    let capture = Capture::new("changed", &[2]);
-    let options = capture.options("locals", "locals_first");
-    let mut debugger = open(&options);
-    let changed = |debugger: &Debugger<'_>| {
-        let changed = state(debugger).packet.changed.into_iter();
-        changed.map(|span| (span.offset, span.len)).collect::<Vec<_>>()
-    };
-    let write = numbered("data[11] ^= 0x55").to_string().parse().unwrap();
-    debugger.go_to_place(&write, Forward).unwrap();
-    assert_eq!(changed(&debugger), []);
-    debugger.go(Motion::Next, Forward).unwrap();
-    assert_eq!(changed(&debugger), [(11, 1)]);
-    let overview = debugger.overview().unwrap();
-    assert_eq!((overview.stop.position, overview.maps.len()), (debugger.position(), 3));
-    let packet = &overview.state.packet;
-    assert_eq!(packet.field_at(11), Some(("eth.src".to_owned(), "02:00:00:00:00:57".to_owned())));
-    assert_eq!((packet.headers[1].span.offset, packet.headers[1].span.len), (14, 20));
-    debugger.go(Motion::Next, Backward).unwrap();
-    assert_eq!(changed(&debugger), []);
 }
 
 #[test]
@@ -564,10 +431,6 @@ fn counting() -> impl Fn() -> u32 + Send + Sync {
     move || count.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
-fn open(options: &Options) -> Debugger<'_> {
-    Debugger::open(options, Callbacks::default()).unwrap()
-}
-
 /// Positions with their states, to the end of the capture or to its start.
 fn walk(
     debugger: &mut Debugger<'_>,
@@ -583,82 +446,4 @@ fn walk(
         }
         assert!(states.len() < 10_000);
     }
-}
-
-/// Registers, packet, variables and, beside them, the map.
-fn state(debugger: &Debugger<'_>) -> State {
-    let mut state = debugger.state().unwrap();
-    if debugger.maps().iter().any(|map| map == "counts") {
-        let counts = debugger.map("counts").unwrap();
-        state.packet.summary.push_str(&format!("{:?}", counts.entries));
-    }
-    state
-}
-
-fn hits(debugger: &mut Debugger<'_>, direction: runner::debug::Direction) -> Vec<Position> {
-    let mut hits = Vec::new();
-    loop {
-        let stop = debugger.go(Motion::Continue, direction).unwrap();
-        if !matches!(stop.reason, Reason::Breakpoint { .. }) {
-            return hits;
-        }
-        hits.push(stop.position);
-        assert!(hits.len() < 1000);
-    }
-}
-
-fn value(debugger: &Debugger<'_>, expression: &str) -> String {
-    debugger.evaluate(&expression.parse().unwrap()).unwrap().text
-}
-
-fn line(stop: &Stop) -> usize {
-    let source = stop.place.as_ref().and_then(|place| place.source.as_ref());
-    source.map_or(0, |source| source.line as usize)
-}
-
-/// Number of the first line of the source that contains a text.
-fn numbered(text: &str) -> usize {
-    SOURCE.lines().position(|line| line.contains(text)).unwrap() + 1
-}
-
-/// A capture of UDP packets whose destination addresses end in these bytes; removed when dropped.
-struct Capture(PathBuf);
-
-impl Capture {
-    fn new(name: &str, ends: &[u8]) -> Self {
-        let path = std::env::temp_dir();
-        let path = path.join(format!("xway-debug-{name}-{}.pcapng", std::process::id()));
-        let file = File::create(&path).unwrap();
-        let mut writer = Writer::pcapng(file, &pcap::Options::default()).unwrap();
-        writer.interface("test", LinkType::ETHERNET).unwrap();
-        for end in ends {
-            writer.write(&Packet { data: frame(*end), ..Packet::default() }).unwrap();
-        }
-        writer.finish().unwrap();
-        Self(path)
-    }
-
-    fn options(&self, object: &str, program: &str) -> Options {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/prebuilt/test");
-        Options {
-            object: format!("{folder}/{object}.o"),
-            program: Some(program.to_owned()),
-            input: self.0.clone(),
-            ..Options::default()
-        }
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        fs::remove_file(&self.0).unwrap();
-    }
-}
-
-/// A UDP packet from 10.0.0.1 to 10.1.0.2, port 53.
-fn frame(end: u8) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, end, 2, 0, 0, 0, 0, 2, 8, 0];
-    frame.extend([0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 1, 0, 2]);
-    frame.extend([0, 7, 0, 53, 0, 8, 0, 0]);
-    frame
 }

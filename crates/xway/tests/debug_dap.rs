@@ -235,6 +235,43 @@ fn malformed_input_is_an_error_and_no_panic() {
     }
 }
 
+/// The second of three hits stops, the other breakpoint writes each time.
+#[test]
+fn hit_conditions_and_messages() {
+    let folder = Folder::new("dap-hits");
+    let mut client = launched_over(&folder, 3);
+    // The types of the client library lack the protocol's spelling of these keys.
+    let body = json!({
+        "seq": 900, "type": "request", "command": "setBreakpoints",
+        "arguments": {"source": source(), "breakpoints": [
+            {"line": numbered("data[11] ^= 0x55"), "hitCondition": "2"},
+            {"line": numbered("runs += 1"), "logMessage": "packet {$packet}"},
+            {"line": numbered("runs += 1"), "hitCondition": "never"},
+        ]},
+    });
+    let body = body.to_string();
+    client.send_raw(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    let set = client.response_of(900);
+    let Some(ResponseBody::SetBreakpoints(set)) = set.body else { panic!("{set:?}") };
+    let verified: Vec<_> = set.breakpoints.iter().map(|point| point.verified).collect();
+    assert_eq!(verified, [true, true, false]);
+    client.ask(Command::ConfigurationDone);
+    client.stopped();
+    let mut written = Vec::new();
+    for last in ["2", "3"] {
+        client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+        loop {
+            match client.next_event() {
+                Event::Output(output) => written.push(output.output),
+                Event::Stopped(_) => break,
+                _ => {}
+            }
+        }
+        assert_eq!(client.evaluate("$packet"), last);
+    }
+    assert_eq!(written, ["packet 1\n", "packet 2\n", "packet 3\n"]);
+}
+
 /// A request to pause ends a run over a long capture, also if it arrives before the run begins; the
 /// position remains, and the session continues. Leaving ends a run, too.
 #[test]
