@@ -8,7 +8,7 @@ use debugger::{Capture, hits, line, numbered, open, state};
 use runner::debug::Direction::{Backward, Forward};
 use runner::debug::{Debugger, LogMessage, Motion, Position, Reason};
 
-/// The goal of a motion is no breakpoint afterwards, and breakpoints before it stop.
+/// The goal of a motion is forgotten afterwards, and breakpoints before it stop.
 #[test]
 fn a_place_is_run_to() {
     let capture = Capture::new("advance", &[2, 3]);
