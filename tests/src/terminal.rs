@@ -9,6 +9,7 @@ use std::thread;
 
 use lab::until;
 use nix::pty::{Winsize, openpty};
+use nix::sys::termios::{LocalFlags, tcgetattr};
 use vt100::Parser;
 
 use crate::stage::PATIENCE;
@@ -69,8 +70,16 @@ impl Terminal {
     }
 
     /// Waits until the command has ended.
+    #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
-        self.child.wait().unwrap()
+        let child = &mut self.child;
+        let ended = until("the command has ended", PATIENCE, || Ok(child.try_wait().unwrap()));
+        ended.unwrap_or_else(|error| panic!("{error}:\n{}", self.text()))
+    }
+
+    /// Whether lines are edited by the terminal, as before a program takes it over.
+    pub fn edits_lines(&self) -> bool {
+        tcgetattr(&self.keys).unwrap().local_flags.contains(LocalFlags::ICANON | LocalFlags::ECHO)
     }
 }
 

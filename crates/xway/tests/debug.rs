@@ -185,3 +185,29 @@ fn session(capture: &str, more: &[&str], commands: &str) -> Answer {
 fn numbered(text: &str) -> usize {
     SOURCE.lines().position(|line| line.contains(text)).unwrap() + 1
 }
+
+#[test]
+fn breakpoints_count_write_and_stop_once() {
+    let folder = Folder::new("debug-hits");
+    let capture = folder.capture("in.pcapng", &vec![udp([10, 1, 0, 2], 53); 4]);
+    let commands = "tbreak count\nhits 1 2\nc\ninfo breakpoints\ndprintf count,\"{bytes} bytes\"\n\
+                    ignore 2 3\nc\ndprintf count\nhits 1 0\n";
+    let answer = session(&capture, &[], commands);
+    let expected = [
+        "breakpoint 1: count, once\n",
+        "breakpoint 1: count, hits == 2, once\n",
+        "breakpoint 1, packet 2, count at",
+        "no breakpoints\n",
+        "breakpoint 2: count, hits > 3, writes {bytes} bytes\n",
+        "packet 4: 60 bytes\nend of the capture, packet 4: verdict",
+    ];
+    let mut rest = answer.stdout.as_str();
+    for text in expected {
+        let at = rest.find(text).unwrap_or_else(|| panic!("no `{text}` in {answer:?}"));
+        rest = &rest[at + text.len()..];
+    }
+    assert!(!answer.stdout.contains("packet 3: 60 bytes"), "{answer:?}");
+    for error in ["expected PLACE,MESSAGE", "invalid hit count `0`"] {
+        assert!(answer.stderr.contains(error), "{answer:?}");
+    }
+}

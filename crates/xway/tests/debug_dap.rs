@@ -235,9 +235,82 @@ fn malformed_input_is_an_error_and_no_panic() {
     }
 }
 
+/// The second of three hits stops, the other breakpoint writes each time.
+#[test]
+fn hit_conditions_and_messages() {
+    let folder = Folder::new("dap-hits");
+    let mut client = launched_over(&folder, 3);
+    // The types of the client library lack the protocol's spelling of these keys.
+    let body = json!({
+        "seq": 900, "type": "request", "command": "setBreakpoints",
+        "arguments": {"source": source(), "breakpoints": [
+            {"line": numbered("data[11] ^= 0x55"), "hitCondition": "2"},
+            {"line": numbered("runs += 1"), "logMessage": "packet {$packet}"},
+            {"line": numbered("runs += 1"), "hitCondition": "never"},
+        ]},
+    });
+    let body = body.to_string();
+    client.send_raw(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    let set = client.response_of(900);
+    let Some(ResponseBody::SetBreakpoints(set)) = set.body else { panic!("{set:?}") };
+    let verified: Vec<_> = set.breakpoints.iter().map(|point| point.verified).collect();
+    assert_eq!(verified, [true, true, false]);
+    client.ask(Command::ConfigurationDone);
+    client.stopped();
+    let mut written = Vec::new();
+    for last in ["2", "3"] {
+        client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+        loop {
+            match client.next_event() {
+                Event::Output(output) => written.push(output.output),
+                Event::Stopped(_) => break,
+                _ => {}
+            }
+        }
+        assert_eq!(client.evaluate("$packet"), last);
+    }
+    assert_eq!(written, ["packet 1\n", "packet 2\n", "packet 3\n"]);
+}
+
+/// A request to pause ends a run over a long capture, also if it arrives before the run begins; the
+/// position remains, and the session continues. Leaving ends a run, too.
+#[test]
+fn a_run_is_paused_where_it_began() {
+    let folder = Folder::new("dap-pause");
+    let mut client = launched_over(&folder, MANY);
+    client.ask(Command::ConfigurationDone);
+    client.stopped();
+    client.ask(Command::Next(NextArguments { thread_id: 1, ..NextArguments::default() }));
+    client.stopped();
+    let line = client.frames()[0].line;
+    for _ in 0..3 {
+        // Both requests are sent together, so that the second one may come before the run.
+        let run = Command::Continue(ContinueArguments { thread_id: 1, single_thread: None });
+        let run = client.message(run);
+        let pause = client.message(Command::Pause(PauseArguments { thread_id: 1 }));
+        client.send_raw(&format!("{run}{pause}"));
+        assert!(client.response_of(client.seq - 1).success);
+        assert!(client.response_of(client.seq).success);
+        let stopped = client.stopped();
+        assert!(matches!(stopped.reason, StoppedEventReason::Pause), "{stopped:?}");
+        assert_eq!(stopped.text, None, "not the end of the capture");
+        assert_eq!(client.frames()[0].line, line);
+    }
+    assert_eq!(client.evaluate("$packet"), "1");
+    // Nothing runs.
+    assert!(client.ask(Command::Pause(PauseArguments { thread_id: 1 })).success);
+    client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+    assert!(client.ask(Command::Disconnect(DisconnectArguments::default())).success);
+    assert_eq!(client.end(), Some(0));
+}
+
 /// Launches the program of the tests over one packet.
 fn launched(folder: &Folder) -> Client {
-    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    launched_over(folder, 1)
+}
+
+fn launched_over(folder: &Folder, packets: usize) -> Client {
+    let capture = folder.capture("in.pcapng", &vec![udp([10, 1, 0, 2], 53); packets]);
     let mut client = Client::start();
     let capabilities = client.ask(Command::Initialize(InitializeArguments::default()));
     let Some(ResponseBody::Initialize(capabilities)) = capabilities.body else { panic!() };
@@ -299,10 +372,16 @@ impl Client {
         Self { child, input, messages, events: Vec::new(), responses: Vec::new(), seq: 0 }
     }
 
-    fn ask(&mut self, command: Command) -> Response {
+    /// The next request, which is to be sent.
+    fn message(&mut self, command: Command) -> String {
         self.seq += 1;
         let body = serde_json::to_string(&Request { seq: self.seq, command }).unwrap();
-        self.send_raw(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        format!("Content-Length: {}\r\n\r\n{body}", body.len())
+    }
+
+    fn ask(&mut self, command: Command) -> Response {
+        let message = self.message(command);
+        self.send_raw(&message);
         self.response_of(self.seq)
     }
 
@@ -399,4 +478,6 @@ fn receive(output: &mut BufReader<std::process::ChildStdout>) -> Option<BaseMess
     Some(serde_json::from_slice(&body).expect("the library reads the message"))
 }
 
+/// A run over this number of packets takes longer than a request.
+const MANY: usize = 300_000;
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::expression::Expression;
+use super::hits::HitCondition;
+use super::log::{LogLine, LogMessage};
 use super::place::{Place, Target};
 use super::printer::Printer;
 use super::scene::Scene;
@@ -22,6 +24,12 @@ pub struct Breakpoint {
     pub(super) target: Target,
     /// Stops only where this is true.
     pub condition: Option<Expression>,
+    /// Stops only at hits for which this is true.
+    pub hits: Option<HitCondition>,
+    /// Writes this and does not stop.
+    pub log: Option<LogMessage>,
+    /// It is deleted when it has stopped a motion.
+    pub is_temporary: bool,
 }
 
 /// A watchpoint: stops where the value of an expression changes.
@@ -46,6 +54,12 @@ pub struct StopPoint {
     pub what: String,
     /// The condition, if it has one.
     pub condition: Option<String>,
+    /// The condition on the number of the hit, counted from the beginning of the capture.
+    pub hits: Option<String>,
+    /// The message that it writes; it does not stop then.
+    pub log: Option<String>,
+    /// Whether it is deleted when it has stopped a motion.
+    pub temporary: bool,
 }
 
 /// All of them, with what was watched last.
@@ -57,6 +71,10 @@ pub struct Stops {
     packet: u64,
     /// By number and depth: the activation, and the value there.
     values: BTreeMap<(u32, usize), (u64, Value)>,
+    /// Number of hits, by number of the breakpoint.
+    hits: BTreeMap<u32, u64>,
+    /// Messages of breakpoints, oldest first.
+    pub log: Vec<LogLine>,
 }
 
 /// A change of a value.
@@ -87,12 +105,36 @@ impl Stops {
         Self { breakpoints, watchpoints, ..Self::default() }
     }
 
-    /// The first breakpoint at this position.
-    pub fn breakpoint(&self, scene: &Scene<'_>) -> Option<Reason> {
-        let hit = self.breakpoints.iter().find(|breakpoint| {
-            breakpoint.target.matches(scene) && holds(breakpoint.condition.as_ref(), scene)
-        });
-        hit.map(|hit| Reason::Breakpoint { number: hit.number })
+    /// Whether breakpoints must see each position of the capture.
+    pub fn count_hits(&self) -> bool {
+        self.breakpoints.iter().any(|breakpoint| breakpoint.hits.is_some())
+    }
+
+    /// The first breakpoint at this position. Counts hits, and writes messages if `logs`.
+    pub fn breakpoint(&mut self, scene: &Scene<'_>, logs: bool) -> Option<Reason> {
+        let mut first = None;
+        for breakpoint in &self.breakpoints {
+            let is_hit =
+                breakpoint.target.matches(scene) && holds(breakpoint.condition.as_ref(), scene);
+            if !is_hit {
+                continue;
+            }
+            let count = self.hits.entry(breakpoint.number).or_default();
+            *count += 1;
+            match &breakpoint.log {
+                _ if breakpoint.hits.is_some_and(|hits| !hits.holds(*count)) => {}
+                Some(log) if logs && self.log.len() < LOG => {
+                    let (position, number) = (scene.position, breakpoint.number);
+                    self.log.push(LogLine { position, number, text: log.at(scene) });
+                }
+                Some(_) => {}
+                None => {
+                    let number = breakpoint.number;
+                    first.get_or_insert(Reason::Breakpoint { number });
+                }
+            }
+        }
+        first
     }
 
     /// The first watchpoint whose value has changed. Must see each position of a packet.
@@ -138,7 +180,15 @@ impl Breakpoint {
             _ => self.place.to_string(),
         };
         let condition = self.condition.as_ref().map(ToString::to_string);
-        StopPoint { number: self.number, kind: "breakpoint", what, condition }
+        StopPoint {
+            number: self.number,
+            kind: "breakpoint",
+            what,
+            condition,
+            hits: self.hits.as_ref().map(ToString::to_string),
+            log: self.log.as_ref().map(ToString::to_string),
+            temporary: self.is_temporary,
+        }
     }
 }
 
@@ -146,6 +196,10 @@ impl Watchpoint {
     pub(super) fn point(&self) -> StopPoint {
         let condition = self.condition.as_ref().map(ToString::to_string);
         let what = self.expression.to_string();
-        StopPoint { number: self.number, kind: "watchpoint", what, condition }
+        let (number, kind) = (self.number, "watchpoint");
+        StopPoint { number, kind, what, condition, hits: None, log: None, temporary: false }
     }
 }
+
+/// Messages that one motion writes.
+const LOG: usize = 10_000;

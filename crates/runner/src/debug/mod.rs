@@ -23,6 +23,8 @@
 
 mod breakpoint;
 mod expression;
+mod hits;
+mod log;
 mod place;
 mod position;
 mod printer;
@@ -51,10 +53,12 @@ use crate::setup::Setup;
 
 pub use self::breakpoint::StopPoint;
 pub use self::expression::{Expression, SyntaxError};
+pub use self::hits::{HitCondition, InvalidHits};
+pub use self::log::{LogLine, LogMessage};
 pub use self::place::{InvalidPlace, Place};
 pub use self::position::{Direction, Motion, Position};
 pub use self::printer::Answer;
-pub use self::question::{CodeLine, Header, PacketState, State};
+pub use self::question::{CodeLine, Header, MapState, Overview, PacketState, Span, State};
 pub use self::stop::{FramePlace, Reason, SourcePlace, Stop};
 pub use crate::error::{NoPlace, Unavailable};
 
@@ -133,11 +137,18 @@ impl<'a> Debugger<'a> {
     /// The engine refuses a packet, or a request to end the motion came. The position is then
     /// unchanged.
     pub fn go(&mut self, motion: Motion, direction: Direction) -> Result<Stop> {
-        let (position, reason) = match direction {
+        let (position, reason, log) = match direction {
             Direction::Forward => self.forward(motion)?,
-            Direction::Backward => self.backward(motion)?,
+            Direction::Backward => {
+                let (position, reason) = self.backward(motion)?;
+                (position, reason, Vec::new())
+            }
         };
         let mut stop = self.stop(position, reason)?;
+        stop.log = log;
+        if let Reason::Breakpoint { number } = stop.reason {
+            self.breakpoints.retain(|known| known.number != number || !known.is_temporary);
+        }
         let by_line = matches!(motion, Motion::Step | Motion::Next);
         if by_line && stop.place.as_ref().is_some_and(|place| place.source.is_none()) {
             stop.note = Some(NO_LINES.to_owned());
@@ -164,15 +175,45 @@ impl<'a> Debugger<'a> {
         Ok(stop)
     }
 
+    /// Goes to the beginning of the next or previous packet that the program receives.
+    ///
+    /// # Errors
+    /// As [`Debugger::here`].
+    pub fn go_by_packet(&mut self, direction: Direction) -> Result<Stop> {
+        let here = self.position.packet;
+        let (found, end) = match direction {
+            Direction::Forward => (self.packet_after(here)?, Reason::EndOfCapture),
+            Direction::Backward => (self.packet_before(here)?, Reason::StartOfCapture),
+        };
+        match found {
+            Some(packet) => self.go_to_packet(packet),
+            None => self.stop(self.position, end),
+        }
+    }
+
+    /// Goes to a place, or to a breakpoint or watchpoint before it.
+    ///
+    /// # Errors
+    /// The object has no such place, and as [`Debugger::go`].
+    pub fn go_to_place(&mut self, place: &Place, direction: Direction) -> Result<Stop> {
+        let goal = Breakpoint { number: GOAL, ..self.breakpoint(place, None)? };
+        self.breakpoints.push(goal);
+        let stop = self.go(Motion::Continue, direction);
+        self.breakpoints.pop();
+        let mut stop = stop?;
+        if stop.reason == (Reason::Breakpoint { number: GOAL }) {
+            stop.reason = Reason::Motion;
+        }
+        Ok(stop)
+    }
+
     /// Stops at a place, under a condition. Returns what was set, with the place that was found.
     ///
     /// # Errors
     /// The object has no such place, or there are too many breakpoints.
     pub fn break_at(&mut self, place: &Place, condition: Option<Expression>) -> Result<StopPoint> {
-        let maps = self.replay.object.spec.maps.iter().map(|map| map.name.clone());
-        let target = place.find(&self.programs, &maps.collect::<Vec<_>>())?;
-        let (number, place) = (self.number()?, place.clone());
-        let breakpoint = Breakpoint { number, place, target, condition };
+        let breakpoint = self.breakpoint(place, condition)?;
+        let breakpoint = Breakpoint { number: self.number()?, ..breakpoint };
         let point = breakpoint.point();
         self.breakpoints.push(breakpoint);
         Ok(point)
@@ -213,6 +254,38 @@ impl<'a> Debugger<'a> {
         Ok(known.point())
     }
 
+    /// Sets or removes the condition on the number of a breakpoint's hit.
+    ///
+    /// # Errors
+    /// No breakpoint has this number.
+    pub fn set_hits(&mut self, number: u32, hits: Option<HitCondition>) -> Result<StopPoint> {
+        self.change(number, |known| known.hits = hits)
+    }
+
+    /// Sets or removes the message that a breakpoint writes instead of stopping. Motions forward
+    /// return these messages, at most 10,000.
+    ///
+    /// # Errors
+    /// No breakpoint has this number.
+    pub fn set_log(&mut self, number: u32, log: Option<LogMessage>) -> Result<StopPoint> {
+        self.change(number, |known| known.log = log)
+    }
+
+    /// Has a breakpoint deleted when it has stopped a motion.
+    ///
+    /// # Errors
+    /// No breakpoint has this number.
+    pub fn set_temporary(&mut self, number: u32) -> Result<StopPoint> {
+        self.change(number, |known| known.is_temporary = true)
+    }
+
+    fn change(&mut self, number: u32, change: impl FnOnce(&mut Breakpoint)) -> Result<StopPoint> {
+        let known = self.breakpoints.iter_mut().find(|known| known.number == number);
+        let known = known.ok_or(Error::NoStopPoint { number })?;
+        change(known);
+        Ok(known.point())
+    }
+
     /// Deletes a breakpoint or watchpoint.
     ///
     /// # Errors
@@ -236,6 +309,20 @@ impl<'a> Debugger<'a> {
         points
     }
 
+    /// A breakpoint without a number.
+    fn breakpoint(&self, place: &Place, condition: Option<Expression>) -> Result<Breakpoint> {
+        let target = place.find(&self.programs, &self.maps())?;
+        Ok(Breakpoint {
+            number: GOAL,
+            place: place.clone(),
+            target,
+            condition,
+            hits: None,
+            log: None,
+            is_temporary: false,
+        })
+    }
+
     fn number(&mut self) -> Result<u32> {
         if self.breakpoints.len() + self.watchpoints.len() >= STOP_POINTS {
             return Err(Error::TooManyStopPoints { most: STOP_POINTS });
@@ -248,22 +335,25 @@ impl<'a> Debugger<'a> {
         Stops::new(&self.breakpoints, &self.watchpoints)
     }
 
-    fn forward(&self, motion: Motion) -> Result<(Position, Reason)> {
+    fn forward(&self, motion: Motion) -> Result<(Position, Reason, Vec<LogLine>)> {
         let from = self.position;
-        let search = Forward::new(from, motion, self.stops());
-        let search = self.replay.run(from.packet, search)?;
-        Ok(match (search.found, search.last) {
-            (Some(found), _) => found,
-            (None, last) => (last.unwrap_or(from), Reason::EndOfCapture),
-        })
+        let stops = self.stops();
+        let first = if stops.count_hits() { 0 } else { from.packet };
+        let search = self.replay.run(first, Forward::new(from, motion, stops))?;
+        let end = (search.last.unwrap_or(from), Reason::EndOfCapture);
+        let (position, reason) = search.found.unwrap_or(end);
+        Ok((position, reason, search.stops.log))
     }
 
     fn backward(&self, motion: Motion) -> Result<(Position, Reason)> {
         let from = self.position;
-        let search = self.replay.run(from.packet, Backward::new(from, self.stops()))?;
+        let stops = self.stops();
+        let first = if stops.count_hits() { 0 } else { from.packet };
+        let search = self.replay.run(first, Backward::new(from, stops))?;
         let led = search.leads.of(motion, from).filter(|_| motion != Motion::Continue);
         let led = led.map(|step| Position { step, ..from });
-        match (search.hit, led) {
+        let is_near = |at: Position| motion == Motion::Continue || at.packet == from.packet;
+        match (search.hit.filter(|(at, _)| is_near(*at)), led) {
             (Some((position, reason)), led) if led.is_none_or(|led| position >= led) => {
                 Ok((position, reason))
             }
@@ -278,8 +368,10 @@ impl<'a> Debugger<'a> {
         let Some(previous) = self.packet_before(here.packet)? else {
             return Ok((here, Reason::StartOfCapture));
         };
-        let first = if motion == Motion::Continue { 0 } else { previous };
-        let search = self.replay.run(first, Backward::new(here, self.stops()))?;
+        let stops = self.stops();
+        let is_whole = motion == Motion::Continue || stops.count_hits();
+        let first = if is_whole { 0 } else { previous };
+        let search = self.replay.run(first, Backward::new(here, stops))?;
         match (motion, search.hit, search.previous) {
             (Motion::Continue, Some(hit), _) => Ok(hit),
             (Motion::Continue, None, _) => {
@@ -298,6 +390,17 @@ impl<'a> Debugger<'a> {
         }
         Ok(before)
     }
+
+    /// The packet that the program receives after another.
+    fn packet_after(&self, packet: u64) -> Result<Option<u64>> {
+        let mut capture = self.replay.capture()?;
+        while let Some(one) = capture.next()? {
+            if one.number > packet {
+                return Ok(Some(one.number));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The loaded programs, the named one first.
@@ -309,6 +412,8 @@ fn programs(vm: &Vm, main: &str) -> Vec<Arc<Program>> {
 
 /// Breakpoints and watchpoints that a session may have.
 const STOP_POINTS: usize = 1000;
+/// Number of the breakpoint that is the goal of a motion; others count from 1.
+const GOAL: u32 = 0;
 /// Why a motion by lines executed one instruction.
 const NO_LINES: &str =
     "this function has no line information, so the motion was by one instruction";

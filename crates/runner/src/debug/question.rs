@@ -36,6 +36,26 @@ pub struct State {
     pub packet: PacketState,
 }
 
+/// Everything that a front end with panes shows at a position.
+#[derive(Debug)]
+pub struct Overview {
+    /// The position, as motions report it.
+    pub stop: Stop,
+    /// Functions, values and the packet.
+    pub state: State,
+    /// All maps.
+    pub maps: Vec<MapState>,
+}
+
+/// A map at a position.
+#[derive(Debug)]
+pub struct MapState {
+    /// Name of the map.
+    pub name: String,
+    /// Its entries, or why they cannot be listed.
+    pub entries: std::result::Result<Entries, String>,
+}
+
 /// The packet at a position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PacketState {
@@ -49,6 +69,17 @@ pub struct PacketState {
     pub metadata: String,
     /// The headers, outermost first.
     pub headers: Vec<Header>,
+    /// Bytes that differ from the packet as it was received.
+    pub changed: Vec<Span>,
+}
+
+/// Some bytes of the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub offset: usize,
+    /// Number of bytes.
+    pub len: usize,
 }
 
 /// A header of the packet.
@@ -56,6 +87,9 @@ pub struct PacketState {
 pub struct Header {
     /// Name of the header, such as `ipv4`.
     pub name: String,
+    /// The bytes of the header.
+    #[serde(flatten)]
+    pub span: Span,
     /// Names and values of the fields.
     pub fields: Vec<(String, String)>,
 }
@@ -75,6 +109,18 @@ pub struct CodeLine {
     pub source: Option<SourcePlace>,
     /// Whether this instruction comes next.
     pub is_next: bool,
+}
+
+impl PacketState {
+    /// The field of a byte, such as `ipv4.ttl`, with its value.
+    pub fn field_at(&self, offset: usize) -> Option<(String, String)> {
+        let digits = self.bytes.as_bytes().chunks(2).map(|byte| std::str::from_utf8(byte).ok());
+        let bytes: Option<Vec<u8>> =
+            digits.map(|byte| u8::from_str_radix(byte?, 16).ok()).collect();
+        let dissection = dissect(&bytes?);
+        let place = dissection.field_at(offset)?;
+        Some((place.to_string(), place.field.value.clone()))
+    }
 }
 
 impl Debugger<'_> {
@@ -104,16 +150,7 @@ impl Debugger<'_> {
     /// # Errors
     /// As [`Debugger::here`].
     pub fn state(&self) -> Result<State> {
-        self.look(self.position, |scene| {
-            let mut printer = Printer::new(scene);
-            State {
-                frames: frames(scene),
-                registers: registers(scene, &mut printer),
-                locals: locals(scene, &mut printer),
-                globals: globals(scene, &mut printer),
-                packet: packet(scene),
-            }
-        })
+        self.look(self.position, state)
     }
 
     /// The entries of a map, without those that are zero; at most 1,000.
@@ -125,25 +162,25 @@ impl Debugger<'_> {
             let known = self.maps();
             return Err(Error::UnknownMap { name: name.to_owned(), known });
         };
-        self.look(self.position, move |scene| {
-            let (map, def) = (&scene.maps[number], &scene.object.spec.maps[number]);
-            if let Some(cause) = map.why_absent() {
-                let (name, cause) = (def.name.clone(), cause.to_owned());
-                return Err(Error::AbsentMap { name, cause });
+        self.look(self.position, move |scene| entries(scene, number))?
+    }
+
+    /// Everything that a front end with panes shows, read in one run.
+    ///
+    /// # Errors
+    /// As [`Debugger::here`].
+    pub fn overview(&self) -> Result<Overview> {
+        self.look(self.position, |scene| {
+            let maps = scene.object.spec.maps.iter().enumerate().map(|(number, def)| {
+                let entries = entries(scene, number).map_err(|error| error.to_string());
+                MapState { name: def.name.clone(), entries }
+            });
+            Overview {
+                stop: Stop::at(scene, Reason::Position),
+                state: state(scene),
+                maps: maps.collect(),
             }
-            let (mut raw, mut left) = (Vec::new(), ENTRIES);
-            let mut keep = |key: &[u8], value: &[u8]| {
-                if left > 0 {
-                    raw.push((key.to_vec(), value.to_vec()));
-                    left -= 1;
-                }
-            };
-            if map.attributes().key_size > 0 {
-                let unlisted = |errno| Error::Unlisted { map: def.name.clone(), errno };
-                map.scan(&mut || true, &mut keep).map_err(unlisted)?;
-            }
-            Ok(listed(&scene.object.spec, def, number as u32 + 1, raw))
-        })?
+        })
     }
 
     /// Names of the object's maps.
@@ -156,10 +193,21 @@ impl Debugger<'_> {
     /// # Errors
     /// The program is not loaded.
     pub fn code(&self, program: Option<&str>) -> Result<Vec<CodeLine>> {
-        let place = self.here()?.place;
-        let running = place.as_ref().map(|place| place.program.as_str());
+        self.code_at(program, self.here()?.place.as_ref())
+    }
+
+    /// As [`Debugger::code`], for a place that is known.
+    ///
+    /// # Errors
+    /// The program is not loaded.
+    pub fn code_at(
+        &self,
+        program: Option<&str>,
+        place: Option<&FramePlace>,
+    ) -> Result<Vec<CodeLine>> {
+        let running = place.map(|place| place.program.as_str());
         let name = program.or(running).unwrap_or(&self.replay.setup.program.name);
-        let next = place.as_ref().filter(|place| place.program == name).map(|place| place.slot);
+        let next = place.filter(|place| place.program == name).map(|place| place.slot);
         let found = self.programs.iter().find(|program| program.name() == name);
         let program = found.ok_or_else(|| NoPlace::Program {
             name: name.to_owned(),
@@ -247,6 +295,38 @@ impl<T: Send + 'static, F: FnOnce(&Scene<'_>) -> T + Send + 'static> Visitor for
     }
 }
 
+fn state(scene: &Scene<'_>) -> State {
+    let mut printer = Printer::new(scene);
+    State {
+        frames: frames(scene),
+        registers: registers(scene, &mut printer),
+        locals: locals(scene, &mut printer),
+        globals: globals(scene, &mut printer),
+        packet: packet(scene),
+    }
+}
+
+/// The entries of a map, by its number in the object.
+fn entries(scene: &Scene<'_>, number: usize) -> Result<Entries> {
+    let (map, def) = (&scene.maps[number], &scene.object.spec.maps[number]);
+    if let Some(cause) = map.why_absent() {
+        let (name, cause) = (def.name.clone(), cause.to_owned());
+        return Err(Error::AbsentMap { name, cause });
+    }
+    let (mut raw, mut left) = (Vec::new(), ENTRIES);
+    let mut keep = |key: &[u8], value: &[u8]| {
+        if left > 0 {
+            raw.push((key.to_vec(), value.to_vec()));
+            left -= 1;
+        }
+    };
+    if map.attributes().key_size > 0 {
+        let unlisted = |errno| Error::Unlisted { map: def.name.clone(), errno };
+        map.scan(&mut || true, &mut keep).map_err(unlisted)?;
+    }
+    Ok(listed(&scene.object.spec, def, number as u32 + 1, raw))
+}
+
 fn frames(scene: &Scene<'_>) -> Vec<FramePlace> {
     let frames = scene.frames().iter().rev();
     frames.map(|frame| FramePlace::of(frame, &scene.object.spec)).collect()
@@ -289,6 +369,7 @@ fn packet(scene: &Scene<'_>) -> PacketState {
     let dissection = dissect(&bytes);
     let headers = dissection.layers.into_iter().map(|layer| Header {
         name: layer.name,
+        span: Span { offset: layer.range.start, len: layer.range.len() },
         fields: layer.fields.into_iter().map(|one| (one.name.to_owned(), one.value)).collect(),
     });
     PacketState {
@@ -297,7 +378,21 @@ fn packet(scene: &Scene<'_>) -> PacketState {
         bytes: packet::hex(&bytes),
         metadata: packet::hex(scene.metadata()),
         headers: headers.collect(),
+        changed: changed(scene, &bytes),
     }
+}
+
+/// Bytes that differ from those that were received, neighbors together.
+fn changed(scene: &Scene<'_>, bytes: &[u8]) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for (offset, byte) in bytes.iter().enumerate() {
+        match spans.last_mut().filter(|last| last.offset + last.len == offset) {
+            _ if !scene.received.differs(offset, *byte) => {}
+            Some(last) => last.len += 1,
+            None => spans.push(Span { offset, len: 1 }),
+        }
+    }
+    spans
 }
 
 /// The value of a variable that the compiler keeps nowhere.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vm::{Fault, Hook, Map, Run, Step};
 
 use super::position::Position;
-use super::scene::{Object, Scene};
+use super::scene::{Object, Received, Scene};
 use super::tracker::Tracker;
 use crate::arm::Vm;
 use crate::callbacks::Callbacks;
@@ -42,8 +42,8 @@ impl Replay<'_> {
         let mut vm = Vm::observable(&self.setup)?;
         let is_done = self.interruptible(&mut vm);
         let (object, maps) = (Arc::clone(&self.object), vm.maps().to_vec());
-        let tracker = Tracker::default();
-        let pass = Pass { visitor, object, maps, tracker, packet: 0, is_done };
+        let (tracker, received) = (Tracker::default(), Received::default());
+        let pass = Pass { visitor, object, maps, tracker, packet: 0, received, is_done };
         let pass = Arc::new(Mutex::new(pass));
         let (mut capture, mut proceeds) = (self.capture()?, self.interrupt.until_next());
         while let Some(packet) = capture.next()? {
@@ -91,6 +91,7 @@ struct Pass<V> {
     maps: Vec<Arc<Map>>,
     tracker: Tracker,
     packet: u64,
+    received: Received,
     is_done: Arc<AtomicBool>,
 }
 
@@ -114,8 +115,12 @@ impl<V: Visitor> Pass<V> {
     fn show(&mut self, step: Option<&Step<'_>>, run: Option<&Run>) {
         let executed = self.tracker.executed();
         let position = Position { packet: self.packet, step: executed };
+        if let Some(step) = step {
+            self.received.observe(step, executed);
+        }
         let (tracker, object, maps) = (&self.tracker, &*self.object, &*self.maps);
-        let scene = Scene { position, step, run, tracker, object, maps };
+        let received = &self.received;
+        let scene = Scene { position, step, run, tracker, object, maps, received };
         if self.visitor.visit(&scene).is_break() {
             self.is_done.store(true, Relaxed);
         }

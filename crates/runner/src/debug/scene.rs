@@ -68,6 +68,35 @@ pub struct Scene<'a> {
     pub object: &'a Object,
     /// By their numbers in the object.
     pub maps: &'a [Arc<Map>],
+    /// The packet before its first instruction.
+    pub received: &'a Received,
+}
+
+/// A packet as the program received it.
+#[derive(Debug, Default)]
+pub struct Received {
+    bytes: Vec<u8>,
+    /// Position of its first byte in the buffer.
+    headroom: u64,
+    /// Position of the first byte before the next instruction.
+    now: u64,
+}
+
+impl Received {
+    /// An instruction comes next, after this number of others for the packet.
+    pub fn observe(&mut self, step: &Step<'_>, executed: u64) {
+        self.now = step.headroom();
+        if executed == 0 {
+            (self.bytes, self.headroom) = (step.whole_packet(), self.now);
+        }
+    }
+
+    /// Whether a byte of the packet at an offset is another one than was received at this position.
+    pub fn differs(&self, offset: usize, byte: u8) -> bool {
+        let before = (self.now + offset as u64).checked_sub(self.headroom);
+        let before = before.and_then(|before| usize::try_from(before).ok());
+        before.and_then(|before| self.bytes.get(before)) != Some(&byte)
+    }
 }
 
 impl<'a> Scene<'a> {
@@ -174,3 +203,22 @@ impl<'a> Scene<'a> {
 const WORD: usize = 8;
 /// Bytes of a local variable that are read: a stack has 512.
 const LARGEST: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::Received;
+
+    /// Bytes keep their position in the buffer when a helper moves the packet's first byte.
+    #[test]
+    fn bytes_are_compared_at_their_position() {
+        let at = |now| Received { bytes: vec![1, 2, 3], headroom: 16, now };
+        let differing = |now: u64, packet: &[u8]| -> Vec<usize> {
+            let bytes = packet.iter().enumerate();
+            let differing = bytes.filter(|(offset, byte)| at(now).differs(*offset, **byte));
+            differing.map(|(offset, _)| offset).collect()
+        };
+        assert_eq!(differing(16, &[1, 7, 3]), [1]);
+        assert_eq!(differing(14, &[0, 0, 1, 2, 3]), [0, 1]);
+        assert_eq!(differing(17, &[2, 3, 0]), [2]);
+    }
+}

@@ -59,17 +59,21 @@ impl Visitor for Forward {
     fn visit(&mut self, scene: &Scene<'_>) -> ControlFlow<()> {
         let watched = self.stops.changed(scene);
         if scene.position < self.from {
+            // Hits are counted from the beginning.
+            self.stops.breakpoint(scene, false);
             return Continue(());
         }
         self.last = Some(scene.position);
         if scene.position == self.from {
+            self.stops.breakpoint(scene, false);
             self.origin = scene
                 .tracker
                 .frame()
                 .map(|frame| Origin { activation: frame.activation, line: frame.line.clone() });
             return Continue(());
         }
-        let reason = watched.map(Watched::reason).or_else(|| self.stops.breakpoint(scene));
+        let hit = self.stops.breakpoint(scene, true);
+        let reason = watched.map(Watched::reason).or(hit);
         let reason = reason.or_else(|| self.ends(scene).then_some(Reason::Motion));
         self.found = reason.map(|reason| (scene.position, reason));
         if self.found.is_some() { Break(()) } else { Continue(()) }
@@ -133,7 +137,7 @@ impl Visitor for Backward {
             self.leads = Leads { step, next, call: tracker.call(), has_line };
             return Break(());
         }
-        if let Some(reason) = self.stops.breakpoint(scene) {
+        if let Some(reason) = self.stops.breakpoint(scene, false) {
             self.hit = Some((position, reason));
         }
         self.previous = Some(position);

@@ -4,6 +4,7 @@ use serde::Serialize;
 use spec::Spec;
 use spec::disasm::{self, SpecNames};
 
+use super::log::LogLine;
 use super::position::Position;
 use super::scene::Scene;
 use super::tracker::Frame;
@@ -25,6 +26,8 @@ pub struct Stop {
     pub fault: Option<String>,
     /// What the user must know about the motion.
     pub note: Option<String>,
+    /// Messages of breakpoints that the motion passed, oldest first.
+    pub log: Vec<LogLine>,
 }
 
 /// Why a motion ended.
@@ -114,6 +117,7 @@ impl Stop {
             verdict: scene.run.map(|run| run.verdict.name()),
             fault: scene.run.and_then(|run| Some(run.fault.as_ref()?.to_string())),
             note: None,
+            log: Vec::new(),
         }
     }
 }

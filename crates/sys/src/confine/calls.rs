@@ -124,8 +124,9 @@ const THREAD: u64 = libc::CLONE_THREAD as u64;
 const THREADS: u64 = THREAD | 0x7e02_0000;
 /// `PROT_EXEC`.
 const EXECUTABLE: u64 = 4;
-/// `TCGETS`, `TCSETSW` (to edit a line), `TIOCGWINSZ`, `FIONREAD`, `FIONBIO`, `FIOCLEX`, `TCGETS2`.
-const IOCTLS: [u64; 7] = [0x5401, 0x5403, 0x5413, 0x541b, 0x5421, 0x5451, 0x802c_542a];
+/// `TCGETS`, `TCSETSW` (to edit a line), `TIOCGWINSZ`, `FIONREAD`, `FIONBIO`, `FIOCLEX`, `TCGETS2`,
+/// `TCSETS2` (to restore a terminal).
+const IOCTLS: [u64; 8] = [0x5401, 0x5403, 0x5413, 0x541b, 0x5421, 0x5451, 0x802c_542a, 0x402c_542b];
 /// `F_DUPFD`, `F_GETFD`, `F_SETFD`, `F_GETFL`, `F_SETFL`, `F_DUPFD_CLOEXEC`.
 const FCNTLS: [u64; 6] = [0, 1, 2, 3, 4, 1030];
 /// `PR_SET_NAME`, `PR_GET_NAME`, `PR_SET_VMA`.

@@ -112,6 +112,11 @@ impl Step<'_> {
         packet
     }
 
+    /// Position of the packet's first byte in its buffer, from which helpers move it.
+    pub fn headroom(&self) -> u64 {
+        self.frame.data()
+    }
+
     /// The metadata before the packet.
     pub fn metadata(&self) -> &[u8] {
         self.frame.metadata(self.memory)

@@ -33,6 +33,10 @@ pub struct DebugArgs {
     #[arg(long = "command", value_name = "COMMAND", conflicts_with = "dap")]
     pub commands: Vec<String>,
 
+    /// Read commands by lines on a terminal, too, instead of showing panes on the whole screen
+    #[arg(long, conflicts_with = "dap")]
+    pub console: bool,
+
     /// Speak the Debug Adapter Protocol on standard input and output, for an editor; its launch
     /// request has the other options as keys
     #[arg(long)]

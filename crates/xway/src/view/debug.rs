@@ -94,7 +94,9 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
 
 fn stop(stop: &Stop, paint: Paint) -> String {
     let packet = stop.position.packet;
-    let mut text = match &stop.reason {
+    let log =
+        stop.log.iter().map(|line| format!("packet {}: {}\n", line.position.packet, line.text));
+    let reason = match &stop.reason {
         Reason::Breakpoint { number } => format!("breakpoint {number}, "),
         Reason::Watchpoint { number, expression, old, new } => {
             format!("watchpoint {number}: {expression}: {old} → {new}\n")
@@ -103,6 +105,7 @@ fn stop(stop: &Stop, paint: Paint) -> String {
         Reason::StartOfCapture => "start of the capture, ".to_owned(),
         Reason::Position | Reason::Motion => String::new(),
     };
+    let mut text = log.collect::<String>() + &reason;
     text.push_str(&format!("packet {packet}"));
     if let Some(verdict) = stop.verdict {
         text.push_str(&format!(": {}", paint.bold(&format!("verdict {verdict}"))));
@@ -140,7 +143,11 @@ fn place(frame: &FramePlace) -> String {
 fn point(point: &StopPoint) -> String {
     let condition = point.condition.as_ref().map(|condition| format!(" if {condition}"));
     let condition = condition.unwrap_or_default();
-    format!("{} {}: {}{condition}", point.kind, point.number, point.what)
+    let hits = point.hits.as_ref().map(|hits| format!(", hits {hits}")).unwrap_or_default();
+    let log = point.log.as_ref().map(|log| format!(", writes {log}")).unwrap_or_default();
+    let once = if point.temporary { ", once" } else { "" };
+    let (kind, number, what) = (point.kind, point.number, &point.what);
+    format!("{kind} {number}: {what}{condition}{hits}{log}{once}")
 }
 
 fn value(answer: &Answer) -> String {

@@ -1,7 +1,7 @@
 //! Commands of the console, named as in gdb.
 
 use anyhow::{Context as _, Result, bail};
-use runner::debug::{Direction, Expression, Motion, Place};
+use runner::debug::{Direction, Expression, HitCondition, LogMessage, Motion, Place};
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -9,6 +9,16 @@ pub enum Command {
     Break {
         place: Place,
         condition: Option<Expression>,
+        is_temporary: bool,
+    },
+    /// Writes a message instead of stopping.
+    Log {
+        place: Place,
+        message: LogMessage,
+    },
+    Hits {
+        number: u32,
+        hits: Option<HitCondition>,
     },
     Watch {
         expression: Expression,
@@ -29,6 +39,15 @@ pub enum Command {
     },
     Packet {
         number: u64,
+    },
+    /// To the next or previous packet.
+    ByPacket {
+        direction: Direction,
+        times: u32,
+    },
+    Advance {
+        place: Place,
+        direction: Direction,
     },
     Print {
         expression: Expression,
@@ -88,9 +107,27 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         return Ok(Command::Move { motion, direction, times: times(rest)? });
     }
     Ok(match name {
-        "break" => {
+        "break" | "tbreak" => {
             let (place, condition) = conditional(rest)?;
-            Command::Break { place: place.parse()?, condition }
+            let is_temporary = name == "tbreak";
+            Command::Break { place: place.parse()?, condition, is_temporary }
+        }
+        "dprintf" => {
+            let parts = rest.split_once(',').context("expected PLACE,MESSAGE")?;
+            let message = parts.1.trim();
+            let quoted = message.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            let message = quoted.unwrap_or(message).parse()?;
+            Command::Log { place: parts.0.parse()?, message }
+        }
+        "hits" => {
+            let (number, hits) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let hits = optional(hits).map(|hits| hits.parse()).transpose()?;
+            Command::Hits { number: self::number(number)?, hits }
+        }
+        "ignore" => {
+            let (number, times) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let hits = Some(HitCondition::after(self::number(times.trim())?));
+            Command::Hits { number: self::number(number)?, hits }
         }
         "watch" => {
             let (expression, condition) = conditional(rest)?;
@@ -105,6 +142,17 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         }
         "delete" if rest.is_empty() => Command::Delete { number: None },
         "delete" => Command::Delete { number: Some(number(rest)?) },
+        "packet" if rest.starts_with(['+', '-']) => {
+            let direction = match rest.starts_with('+') {
+                true => Direction::Forward,
+                false => Direction::Backward,
+            };
+            Command::ByPacket { direction, times: times(rest[1..].trim())? }
+        }
+        "advance" => Command::Advance { place: rest.parse()?, direction: Direction::Forward },
+        "reverse-advance" => {
+            Command::Advance { place: rest.parse()?, direction: Direction::Backward }
+        }
         "packet" => Command::Packet { number: number(rest)? },
         "print" => Command::Print { expression: rest.parse()? },
         "x" => {
@@ -220,6 +268,10 @@ const COMMANDS: &[Row] = &[
         "stop at a place: FILE:LINE, LINE, FUNCTION, \
         *SLOT, map NAME, verdict NAME, fault",
     ),
+    row(&["tbreak"], "PLACE [if EXPRESSION]", "stop at a place once"),
+    row(&["dprintf"], "PLACE,MESSAGE", "write a message with {EXPRESSION} instead of stopping"),
+    row(&["hits"], "N [COUNT]", "stop at hit COUNT alone; also > 5, % 5: each fifth"),
+    row(&["ignore"], "N COUNT", "do not stop at the first COUNT hits in the capture"),
     row(&["watch"], "EXPRESSION [if EXPRESSION]", "stop where a value changes"),
     row(&["condition"], "N [EXPRESSION]", "set or remove the condition of a breakpoint"),
     row(&["delete", "d"], "[N]", "delete a breakpoint or watchpoint, or all of them"),
@@ -239,7 +291,9 @@ const COMMANDS: &[Row] = &[
     row(&["reverse-finish", "rf"], "[N]", "go back to the call of the function"),
     row(&["reverse-continue", "rc"], "[N]", "go back to a breakpoint, or to the first packet"),
     row(&["reverse-stepi", "rsi"], "[N]", "undo one instruction"),
-    row(&["packet"], "N", "go to the beginning of packet N"),
+    row(&["advance"], "PLACE", "run to a place, or to a breakpoint before it"),
+    row(&["reverse-advance"], "PLACE", "go back to a place, or to a breakpoint before it"),
+    row(&["packet"], "N", "go to the beginning of packet N, or N packets on or back: +N, -N"),
     row(
         &["print", "p"],
         "EXPRESSION",

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Error, Result, bail};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 
@@ -133,7 +133,17 @@ fn execute(command: Command, session: &mut Session<'_>, context: &Context) -> Re
 }
 
 /// Shows an error where results are read.
-fn report(error: &anyhow::Error, context: &Context) -> Result<bool> {
+fn report(error: &Error, context: &Context) -> Result<bool> {
+    let text = full(error);
+    if context.json {
+        return context.show_next(&Output::Error(text));
+    }
+    fail(&format!("xway: {text}"));
+    Ok(true)
+}
+
+/// An error with its causes.
+pub fn full(error: &Error) -> String {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
     let mut text = String::new();
     for cause in causes.iter().filter(|cause| !cause.is_empty()) {
@@ -142,11 +152,7 @@ fn report(error: &anyhow::Error, context: &Context) -> Result<bool> {
             text.push_str(cause);
         }
     }
-    if context.json {
-        return context.show_next(&Output::Error(text));
-    }
-    fail(&format!("xway: {text}"));
-    Ok(true)
+    text
 }
 
 const PROMPT: &str = "(xway) ";

@@ -5,19 +5,24 @@
 mod command;
 mod console;
 mod dap;
+mod screen;
 mod session;
 mod source;
 
-use std::io::{self, Write};
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
 
 use anyhow::{Error, Result};
 use runner::debug::Debugger;
-use runner::{Callbacks, Notice, Options};
+use runner::{Callbacks, Interrupt, Notice, Options};
 use serde_json::Value;
 use vm::World;
 
 use self::console::Console;
-use self::dap::{Request, Sender, Server};
+use self::dap::{Inbox, Request, Sender, Server};
+use self::screen::Front;
 use self::session::Session;
 use self::source::Sources;
 use super::run::interrupt;
@@ -31,6 +36,9 @@ pub fn run(args: &DebugArgs, context: &Context) -> Result<Exit> {
         return serve(args);
     }
     let lines = lines(args)?;
+    if wants_screen(args, context) {
+        return on_screen(args, lines);
+    }
     let console = Console::open(!lines.is_empty())?;
     let host = scenario::wants_host(&args.scenario).then(scenario::host_world).transpose()?;
     let mut callbacks = Callbacks::default().with_observer(notify);
@@ -50,12 +58,33 @@ pub fn run(args: &DebugArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Whether the full-screen front end is used. The size of a terminal is that of standard output.
+fn wants_screen(args: &DebugArgs, context: &Context) -> bool {
+    let is_terminal =
+        io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+    is_terminal && !args.console && !context.json && env::var_os("TERM").is_some_and(can_draw)
+}
+
+fn can_draw(terminal: OsString) -> bool {
+    !terminal.is_empty() && terminal != "dumb"
+}
+
+/// A session with a person, on the whole terminal.
+fn on_screen(args: &DebugArgs, lines: Vec<(String, String)>) -> Result<Exit> {
+    let host = scenario::wants_host(&args.scenario).then(scenario::host_world).transpose()?;
+    let front = Front::open()?;
+    confine(args)?;
+    let options = options(args, host)?;
+    let mut session = begin(args, &options, front.callbacks())?;
+    front.run(lines, &mut session)?;
+    Ok(Exit::Done)
+}
+
 /// A session with an editor, by the Debug Adapter Protocol.
 fn serve(args: &DebugArgs) -> Result<Exit> {
-    let (mut input, mut sender) = (io::stdin().lock(), Sender::new(io::stdout()));
-    let Some((request, launch)) = dap::wait(&mut input, &mut sender, args)? else {
-        return Ok(Exit::Done);
-    };
+    let mut sender = Sender::new(io::stdout());
+    let launched = dap::wait(&mut io::stdin().lock(), &mut sender, args)?;
+    let Some((request, launch)) = launched else { return Ok(Exit::Done) };
     let args = &launch.args;
     let host = scenario::wants_host(&args.scenario).then(scenario::host_world).transpose()?;
     confine(args)?;
@@ -64,10 +93,13 @@ fn serve(args: &DebugArgs) -> Result<Exit> {
         Ok(options) => options,
         Err(error) => return refuse(&request, error, &mut sender),
     };
-    match begin(args, &options, Callbacks::default()) {
+    let inbox = Inbox::open()?;
+    let requests = Arc::clone(&inbox);
+    let interrupt = Interrupt::new(move || requests.requests());
+    match begin(args, &options, Callbacks::default().with_interrupt(interrupt)) {
         Ok(session) => {
             sender.respond(&request, Ok(Value::Null))?;
-            Server::new(session, launch.stop_on_entry).serve(&mut input, &mut sender)?;
+            Server::new(session, launch.stop_on_entry).serve(&inbox, &mut sender)?;
             Ok(Exit::Done)
         }
         Err(error) => refuse(&request, error, &mut sender),

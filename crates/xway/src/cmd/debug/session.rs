@@ -23,8 +23,19 @@ impl<'a> Session<'a> {
     pub fn execute(&mut self, command: Command) -> Result<Option<Output>> {
         let output = match command {
             Command::Quit => return Ok(None),
-            Command::Break { place, condition } => {
-                Output::Breakpoint(self.debugger.break_at(&place, condition)?)
+            Command::Break { place, condition, is_temporary } => {
+                let point = self.debugger.break_at(&place, condition)?;
+                Output::Breakpoint(match is_temporary {
+                    true => self.debugger.set_temporary(point.number)?,
+                    false => point,
+                })
+            }
+            Command::Log { place, message } => {
+                let point = self.debugger.break_at(&place, None)?;
+                Output::Breakpoint(self.debugger.set_log(point.number, Some(message))?)
+            }
+            Command::Hits { number, hits } => {
+                Output::Breakpoint(self.debugger.set_hits(number, hits)?)
             }
             Command::Watch { expression, condition } => {
                 Output::Breakpoint(self.debugger.watch(expression, condition)?)
@@ -34,14 +45,13 @@ impl<'a> Session<'a> {
             }
             Command::Delete { number } => self.delete(number)?,
             Command::Move { motion, direction, times } => {
-                let mut stop = self.debugger.go(motion, direction)?;
-                for _ in 1..times {
-                    if is_end(&stop) {
-                        break;
-                    }
-                    stop = self.debugger.go(motion, direction)?;
-                }
-                Output::Stop(stop)
+                self.repeat(times, |debugger| Ok(debugger.go(motion, direction)?))?
+            }
+            Command::ByPacket { direction, times } => {
+                self.repeat(times, |debugger| Ok(debugger.go_by_packet(direction)?))?
+            }
+            Command::Advance { place, direction } => {
+                Output::Stop(self.debugger.go_to_place(&place, direction)?)
             }
             Command::Packet { number } => Output::Stop(self.debugger.go_to_packet(number)?),
             Command::Print { expression } => Output::Value(self.debugger.evaluate(&expression)?),
@@ -55,6 +65,24 @@ impl<'a> Session<'a> {
             Command::Help { command } => Output::Help(help(command.as_deref())?),
         };
         Ok(Some(output))
+    }
+
+    /// Moves several times, at most to the end of the capture.
+    fn repeat(
+        &mut self,
+        times: u32,
+        go: impl Fn(&mut Debugger<'a>) -> Result<Stop>,
+    ) -> Result<Output> {
+        let mut stop = go(&mut self.debugger)?;
+        for _ in 1..times {
+            if is_end(&stop) {
+                break;
+            }
+            let before = std::mem::take(&mut stop.log);
+            stop = go(&mut self.debugger)?;
+            stop.log.splice(0..0, before);
+        }
+        Ok(Output::Stop(stop))
     }
 
     fn delete(&mut self, number: Option<u32>) -> Result<Output> {

@@ -1,26 +1,21 @@
 //! `BrowserScreen`: the terminal of a browser.
-//!
-//! Rule: the terminal is restored when the value is dropped, and by every signal that ends the
-//! command orderly.
 
-use std::io::{self, Stderr};
+use std::io;
 use std::time::Duration;
 
-use ratatui::backend::CrosstermBackend;
+use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use ratatui::crossterm::{execute, terminal};
 use ratatui::widgets::Paragraph;
-use ratatui::{Frame, Terminal};
 
 use super::draw::{height, picture};
 use super::keys::Effect;
 use super::{Browsable, Browser, Sheet};
-use crate::view::live;
+use crate::view::terminal::FullScreen;
 
 /// The terminal, the state that was shown last, and what the reader chose.
 #[derive(Debug)]
 pub struct BrowserScreen {
-    terminal: Terminal<CrosstermBackend<Stderr>>,
+    terminal: FullScreen,
     browser: Browser,
     head: String,
     sheets: Vec<Sheet>,
@@ -29,12 +24,7 @@ pub struct BrowserScreen {
 impl BrowserScreen {
     /// Takes over the terminal of standard error.
     pub fn open() -> io::Result<Self> {
-        terminal::enable_raw_mode()?;
-        let open = || {
-            execute!(io::stderr(), terminal::EnterAlternateScreen)?;
-            Terminal::new(CrosstermBackend::new(io::stderr()))
-        };
-        let terminal = open().inspect_err(|_| restore())?;
+        let terminal = FullScreen::open()?;
         let (head, sheets) = (String::new(), Vec::new());
         Ok(Self { terminal, browser: Browser::default(), head, sheets })
     }
@@ -56,7 +46,7 @@ impl BrowserScreen {
             if key.kind == KeyEventKind::Release {
                 continue;
             }
-            let rows = height(&self.head, self.terminal.get_frame().area());
+            let rows = height(&self.head, self.terminal.area());
             if self.browser.key(key, &self.sheets, rows) == Effect::Quit {
                 return Ok(false);
             }
@@ -73,23 +63,7 @@ impl BrowserScreen {
             browser.limit(sheets, height(head, frame.area()));
             let text = picture(browser, head, sheets, frame.area());
             frame.render_widget(Paragraph::new(text), frame.area());
-            live::make_safe(frame);
         };
-        // A terminal that was closed does not end the command.
-        let _closed = terminal.draw(show);
+        terminal.draw(show);
     }
-}
-
-impl Drop for BrowserScreen {
-    fn drop(&mut self) {
-        restore();
-        // The cursor was hidden while drawing.
-        let _closed = self.terminal.show_cursor();
-    }
-}
-
-fn restore() {
-    // A terminal that was closed needs no restoring.
-    let _closed = execute!(io::stderr(), terminal::LeaveAlternateScreen);
-    let _closed = terminal::disable_raw_mode();
 }

@@ -1,9 +1,10 @@
 //! `debug --dap`: the Debug Adapter Protocol on standard input and output.
 //!
-//! Rule: requests are answered in order, so a motion ends before the next request is read. All
-//! motions end: a capture is finite, and so is the budget of a program.
+//! Rule: requests are answered in order, except for one that pauses a motion. All motions end: a
+//! capture is finite, and so is the budget of a program.
 
 mod address;
+mod inbox;
 mod launch;
 mod points;
 mod protocol;
@@ -15,6 +16,7 @@ use std::io::{BufRead, Write};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+pub use self::inbox::Inbox;
 use self::launch::{Launch, launch};
 use self::protocol::{Received, receive};
 pub use self::protocol::{Request, Sender};
@@ -30,7 +32,7 @@ pub fn wait(
     sender: &mut Sender<impl Write>,
     given: &DebugArgs,
 ) -> Result<Option<(Request, Launch)>> {
-    while let Some(request) = next_request(input, sender)? {
+    while let Some(request) = next_request(|| receive(input), sender)? {
         let result = match request.command.as_str() {
             "initialize" => Ok(capabilities()),
             "launch" => match launch(&request.arguments, given) {
@@ -50,11 +52,11 @@ pub fn wait(
 
 /// The next request; messages that are none are reported. `None` if the client left.
 fn next_request(
-    input: &mut impl BufRead,
+    mut next: impl FnMut() -> Result<Received>,
     sender: &mut Sender<impl Write>,
 ) -> Result<Option<Request>> {
     loop {
-        match receive(input)? {
+        match next()? {
             Received::Request(request) => return Ok(Some(request)),
             Received::Malformed(why) => malformed(sender, &why)?,
             Received::End => return Ok(None),
@@ -80,6 +82,8 @@ fn capabilities() -> Value {
         "supportsConfigurationDoneRequest": true,
         "supportsFunctionBreakpoints": true,
         "supportsConditionalBreakpoints": true,
+        "supportsHitConditionalBreakpoints": true,
+        "supportsLogPoints": true,
         "supportsInstructionBreakpoints": true,
         "supportsDataBreakpoints": true,
         "supportsExceptionFilterOptions": true,

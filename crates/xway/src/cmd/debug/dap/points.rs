@@ -111,9 +111,17 @@ impl Points {
         }
         let mut reports = Vec::new();
         for one in wanted.as_array().into_iter().flatten() {
-            reports.push(match set(debugger, one) {
+            let set = set(debugger, one).and_then(|point| {
+                let refined = refine(debugger, &point, one);
+                if refined.is_err() {
+                    debugger.delete(point.number)?;
+                }
+                let point = refined?;
+                self.numbers.entry(group.to_owned()).or_default().push(point.number);
+                Ok(point)
+            });
+            reports.push(match set {
                 Ok(point) => {
-                    self.numbers.entry(group.to_owned()).or_default().push(point.number);
                     self.kinds.insert(point.number, kind);
                     let line = point.what.rsplit_once(':');
                     let line = line.and_then(|(_, line)| line.parse::<u32>().ok());
@@ -128,6 +136,19 @@ impl Points {
         }
         Ok(json!({"breakpoints": reports}))
     }
+}
+
+/// Adds a condition on the number of the hit, and a message, if the request has them.
+fn refine(debugger: &mut Debugger<'_>, point: &StopPoint, one: &Value) -> Result<StopPoint> {
+    let text = |key: &str| one[key].as_str().filter(|text| !text.trim().is_empty());
+    let mut point = point.clone();
+    if let Some(hits) = text("hitCondition") {
+        point = debugger.set_hits(point.number, Some(hits.parse()?))?;
+    }
+    if let Some(message) = text("logMessage") {
+        point = debugger.set_log(point.number, Some(message.parse()?))?;
+    }
+    Ok(point)
 }
 
 fn condition(one: &Value) -> Result<Option<Expression>> {

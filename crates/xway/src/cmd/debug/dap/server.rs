@@ -1,12 +1,13 @@
 //! Requests after the launch.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
 use anyhow::{Context as _, Result, bail};
 use runner::debug::{CodeLine, Direction, Expression, FramePlace, Motion, Reason, Stop};
 use serde_json::{Value, json};
 
 use super::address::Address;
+use super::inbox::Inbox;
 use super::next_request;
 use super::points::Points;
 use super::protocol::{Request, Sender};
@@ -51,13 +52,9 @@ impl<'a> Server<'a> {
     ///
     /// # Errors
     /// The input has no messages, or output was closed.
-    pub fn serve(
-        mut self,
-        input: &mut impl BufRead,
-        sender: &mut Sender<impl Write>,
-    ) -> Result<()> {
+    pub fn serve(mut self, inbox: &Inbox, sender: &mut Sender<impl Write>) -> Result<()> {
         sender.event("initialized", &Value::Null)?;
-        while let Some(request) = next_request(input, sender)? {
+        while let Some(request) = next_request(|| inbox.next(), sender)? {
             let (result, after) = match self.answer(&request) {
                 Ok((body, after)) => (Ok(body), after),
                 Err(error) => (Err(error), After::Nothing),
@@ -65,7 +62,7 @@ impl<'a> Server<'a> {
             sender.respond(&request, result)?;
             match after {
                 After::Nothing => {}
-                After::Move(motion, direction) => self.travel(motion, direction, sender)?,
+                After::Move(motion, direction) => self.travel(motion, direction, inbox, sender)?,
                 After::Entry => {
                     let stop = self.session.debugger.here()?;
                     sender.event("stopped", &self.stopped("entry", &stop))?;
@@ -112,7 +109,8 @@ impl<'a> Server<'a> {
                 let after = if self.stop_on_entry { After::Entry } else { motion };
                 return Ok((Value::Null, after));
             }
-            "pause" => bail!("nothing runs: motions end before the next request is read"),
+            // The motion ended before it was interrupted.
+            "pause" => Value::Null,
             "disconnect" | "terminate" => return Ok((Value::Null, After::End)),
             other => bail!("request `{other}` is not supported"),
         };
@@ -124,11 +122,19 @@ impl<'a> Server<'a> {
         &mut self,
         motion: Motion,
         direction: Direction,
+        inbox: &Inbox,
         sender: &mut Sender<impl Write>,
     ) -> Result<()> {
         self.variables.forget();
-        match self.session.debugger.go(motion, direction) {
+        inbox.can_pause(true);
+        let result = self.session.debugger.go(motion, direction);
+        inbox.can_pause(false);
+        match result {
             Ok(stop) => {
+                for line in &stop.log {
+                    let output = format!("{}\n", line.text);
+                    sender.event("output", &json!({"category": "console", "output": output}))?;
+                }
                 let reason = match &stop.reason {
                     Reason::Breakpoint { number } => self.points.reason(*number),
                     Reason::Watchpoint { .. } => "data breakpoint",
@@ -137,6 +143,13 @@ impl<'a> Server<'a> {
                     Reason::EndOfCapture | Reason::StartOfCapture => "pause",
                 };
                 sender.event("stopped", &self.stopped(reason, &stop))
+            }
+            Err(runner::Error::MotionInterrupted { .. }) => {
+                // Without a request to pause, the client leaves.
+                let Some(pause) = inbox.take_pause() else { return Ok(()) };
+                sender.respond(&pause, Ok(Value::Null))?;
+                let stop = self.session.debugger.here()?;
+                sender.event("stopped", &self.stopped("pause", &stop))
             }
             Err(error) => {
                 let output = format!("{error}\n");

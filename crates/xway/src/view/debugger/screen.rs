@@ -1,0 +1,160 @@
+//! `DebuggerScreen`: the terminal of the full-screen debugger, and its keyboard.
+//!
+//! Rule: a motion runs in the thread that reads keys, so keys are also read while it runs. Ctrl-C
+//! and Esc end the motion then; other keys wait.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::Rect;
+use sys::signal::Stop;
+
+use super::Panes;
+use super::draw::draw;
+use crate::view::terminal::FullScreen;
+
+/// The terminal.
+#[derive(Debug)]
+pub struct DebuggerScreen {
+    terminal: FullScreen,
+    keyboard: Arc<Keyboard>,
+}
+
+/// The keys that were pressed, and the signals that came.
+#[derive(Debug)]
+pub struct Keyboard {
+    signals: Stop,
+    /// Keys that were pressed during a motion.
+    waiting: Mutex<(VecDeque<KeyEvent>, Instant)>,
+    /// Requests to end a motion.
+    requests: AtomicU32,
+    /// A signal that ends the session came.
+    has_ended: AtomicBool,
+}
+
+impl DebuggerScreen {
+    /// Takes over the terminal of standard error. From now on, signals are held back. Make it
+    /// before any thread, and before the process is confined.
+    ///
+    /// # Errors
+    /// The terminal cannot be used.
+    pub fn open() -> io::Result<Self> {
+        let signals = Stop::new().map_err(io::Error::other)?;
+        let terminal = FullScreen::open()?;
+        // Opens what events are read from.
+        event::poll(Duration::ZERO)?;
+        let waiting = Mutex::new((VecDeque::new(), Instant::now()));
+        let (requests, has_ended) = (AtomicU32::new(0), AtomicBool::new(false));
+        let keyboard = Arc::new(Keyboard { signals, waiting, requests, has_ended });
+        Ok(Self { terminal, keyboard })
+    }
+
+    pub fn keyboard(&self) -> Arc<Keyboard> {
+        Arc::clone(&self.keyboard)
+    }
+
+    pub fn draw(&mut self, panes: &Panes) {
+        self.terminal.draw(|frame| draw(panes, frame));
+    }
+
+    pub fn area(&mut self) -> Rect {
+        self.terminal.area()
+    }
+
+    /// Waits for a key. `None` when the terminal has another size; an error when a signal ended the
+    /// session.
+    ///
+    /// # Errors
+    /// The terminal cannot be read.
+    pub fn next(&self) -> io::Result<Next> {
+        self.keyboard.next()
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Key(KeyEvent),
+    /// The terminal has another size.
+    Resize,
+    /// A signal ended the session.
+    End,
+}
+
+impl Keyboard {
+    /// Number of requests so far to end a motion. Called often while one runs.
+    pub fn requests(&self) -> u32 {
+        let mut waiting = self.waiting();
+        if waiting.1.elapsed() >= CHECK {
+            waiting.1 = Instant::now();
+            // A terminal that cannot be read sends a signal.
+            let _closed = self.read_during_motion(&mut waiting.0);
+        }
+        self.requests.load(Relaxed)
+    }
+
+    fn read_during_motion(&self, waiting: &mut VecDeque<KeyEvent>) -> io::Result<()> {
+        if self.signals.pending().is_some() {
+            self.has_ended.store(true, Relaxed);
+            self.requests.fetch_add(1, Relaxed);
+        }
+        while event::poll(Duration::ZERO)? {
+            match pressed(&event::read()?) {
+                Some(key) if ends_motion(key) => {
+                    waiting.clear();
+                    self.requests.fetch_add(1, Relaxed);
+                }
+                Some(key) if waiting.len() < WAITING => waiting.push_back(key),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> io::Result<Next> {
+        loop {
+            if self.has_ended.load(Relaxed) || self.signals.pending().is_some() {
+                return Ok(Next::End);
+            }
+            if let Some(key) = self.waiting().0.pop_front() {
+                return Ok(Next::Key(key));
+            }
+            if !event::poll(CHECK)? {
+                continue;
+            }
+            match event::read()? {
+                Event::Resize(..) => return Ok(Next::Resize),
+                event => {
+                    if let Some(key) = pressed(&event) {
+                        return Ok(Next::Key(key));
+                    }
+                }
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, (VecDeque<KeyEvent>, Instant)> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pressed(event: &Event) -> Option<KeyEvent> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(*key),
+        _ => None,
+    }
+}
+
+fn ends_motion(key: KeyEvent) -> bool {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    key.code == KeyCode::Esc || key.code == KeyCode::Char('c') && is_control
+}
+
+/// Time between two checks for keys and signals.
+const CHECK: Duration = Duration::from_millis(50);
+/// Keys that wait for the end of a motion.
+const WAITING: usize = 64;
