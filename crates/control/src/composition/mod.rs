@@ -310,10 +310,11 @@ impl<'t> Chain<'t> {
         }
         let used: Vec<u32> = self.links.iter().filter_map(|one| one.member.slot).collect();
         let free = (0..VERDICT_SLOTS).filter(|slot| !used.contains(slot));
-        // Members that may return count on in their own slots, unless all slots are taken.
-        let (returning, unused): (Vec<_>, Vec<_>) =
-            free.partition(|slot| self.confirm.is_some() && self.running_slots.contains(slot));
-        let mut free = unused.into_iter().chain(returning);
+        // Members that end with this change count in their slots until the swap, and after it if
+        // they return. Only if all slots are taken, new members use these.
+        let (ending, unused): (Vec<_>, Vec<_>) =
+            free.partition(|slot| self.running_slots.contains(slot));
+        let mut free = unused.into_iter().chain(ending);
         for link in self.links.iter_mut().filter(|one| one.member.slot.is_none()) {
             link.member.slot = free.next();
         }
