@@ -108,17 +108,7 @@ impl<'t> Chain<'t> {
         target.require_confirmed()?;
         let running = target.running_mode()?;
         let mode = running.map_or(Mode::Native, |(mode, _)| mode);
-        let mut chain = Self {
-            target,
-            mode,
-            runs: running.is_some(),
-            replace: Replace::Yes,
-            links: Vec::new(),
-            earlier: Default::default(),
-            running_slots: Vec::new(),
-            confirm: None,
-            probe: None,
-        };
+        let mut chain = Self::empty(target, mode, running.is_some(), Replace::Yes);
         let Some((mode, id)) = running else { return Ok(chain) };
         let generations = target.slot.generations_of(id)?;
         if generations.is_empty() {
@@ -151,13 +141,19 @@ impl<'t> Chain<'t> {
     /// A chain without members, to replace the program with this id, which another owner attached,
     /// and no other program.
     pub fn in_place_of(target: &'t Target, mode: Mode, program: u32) -> Self {
+        Self::empty(target, mode, true, Replace::Only(program))
+    }
+
+    fn empty(target: &'t Target, mode: Mode, runs: bool, replace: Replace) -> Self {
         Self {
             target,
             mode,
-            runs: true,
-            replace: Replace::Only(program),
+            runs,
+            replace,
             links: Vec::new(),
             earlier: Default::default(),
+            running_slots: Vec::new(),
+            confirm: None,
             probe: None,
         }
     }
