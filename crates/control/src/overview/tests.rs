@@ -42,6 +42,7 @@ fn program(id: u32, counted: Option<Counted>) -> ProgramTotals {
         owner: Some("xway drop".into()),
         counted,
         members: Vec::new(),
+        dispatched: None,
         runs: (10, 1_000),
         unconfirmed_s: None,
     }

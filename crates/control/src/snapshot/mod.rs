@@ -57,7 +57,8 @@ pub struct ProgramTotals {
     pub counted: Option<Counted>,
     /// Members of a chain in the order in which they run; empty for a program that runs alone.
     pub members: Vec<MemberTotals>,
-    /// Names of the members of libxdp's dispatcher, which count nothing; `None` for another program.
+    /// Names of the members of libxdp's dispatcher, which count nothing; `None` for another
+    /// program.
     pub dispatched: Option<Vec<String>>,
     /// Number of runs, and their time in nanoseconds, if the kernel measures them.
     pub runs: (u64, u64),

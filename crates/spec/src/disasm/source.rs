@@ -356,7 +356,8 @@ fn quoted(bytes: &[u8]) -> String {
 
 /// Zero bytes that are written as numbers.
 const NUMBER: usize = 16;
-/// Structures that the kernel looks for in values of maps (`btf_field_type()` in `kernel/bpf/btf.c`).
+/// Structures that the kernel looks for in values of maps: `btf_field_type()` in
+/// `kernel/bpf/btf.c`.
 const OBJECTS: &[&str] = &[
     "bpf_spin_lock",
     "bpf_res_spin_lock",
