@@ -103,6 +103,21 @@ impl Default for Placement {
     }
 }
 
+/// How programs are loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Loading {
+    /// The mode in which they will run.
+    pub mode: Mode,
+    /// Whether another form is loaded if they are refused ([`LoadOptions::tentative`]).
+    pub tentative: bool,
+}
+
+impl From<Mode> for Loading {
+    fn from(mode: Mode) -> Self {
+        Self { mode, tentative: false }
+    }
+}
+
 /// An object that was loaded for an interface.
 #[derive(Debug)]
 pub struct Loaded {
@@ -326,7 +341,7 @@ impl Target {
         reuse: Vec<(String, Map)>,
     ) -> Result<Loaded> {
         let (mode, programs) = (placement.mode, [&[program.to_owned()], called].concat());
-        self.load_twice(spec, programs, (mode, placement.confirm.is_some()), reuse)
+        self.load_twice(spec, programs, (mode.into(), placement.confirm.is_some()), reuse)
     }
 
     /// Loads programs, of which the first is to be attached: with `waits`, with a deadline and
@@ -335,21 +350,21 @@ impl Target {
         &self,
         spec: &Spec,
         programs: Vec<String>,
-        (mode, waits): (Mode, bool),
+        (loading, waits): (Loading, bool),
         reuse: Vec<(String, Map)>,
     ) -> Result<Loaded> {
         if !waits {
-            let object = self.load_sharing(spec, programs, mode, reuse)?;
+            let object = self.load_sharing(spec, programs, loading, reuse)?;
             return Ok(Loaded { object, confirmed: None });
         }
-        let binding = self.binding(spec, &programs, mode);
+        let binding = self.binding(spec, &programs, loading.mode);
         let runs = self.running_mode()?.is_some();
         let limited = deadline::limited(spec, &programs[0], binding, runs)?;
-        let object = self.load_sharing(&limited, programs.clone(), mode, reuse)?;
+        let object = self.load_sharing(&limited, programs.clone(), loading, reuse)?;
         let varying = spec.maps.iter().filter(|map| !map.frozen);
         let shared = varying.map(|map| Ok((map.name.clone(), object.map(&map.name)?.duplicate()?)));
         let shared = shared.collect::<Result<_>>()?;
-        let confirmed = Some(self.load_sharing(spec, programs, mode, shared)?);
+        let confirmed = Some(self.load_sharing(spec, programs, loading, shared)?);
         Ok(Loaded { object, confirmed })
     }
 
@@ -367,14 +382,15 @@ impl Target {
         &self,
         spec: &Spec,
         programs: Vec<String>,
-        mode: Mode,
+        loading: Loading,
         reuse: Vec<(String, Map)>,
     ) -> Result<Object> {
+        let Loading { mode, tentative } = loading;
         let binding = self.binding(spec, &programs, mode);
         let begin = Instant::now();
         let names = programs.clone();
         let programs = Some(programs);
-        let options = LoadOptions { programs, binding, reuse, ..LoadOptions::default() };
+        let options = LoadOptions { programs, binding, tentative, reuse, ..LoadOptions::default() };
         let labels = counters::missing_labels(spec).filter(|_| mode != Mode::Offload);
         let object = match labels {
             Some(labels) => {

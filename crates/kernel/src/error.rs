@@ -5,7 +5,7 @@
 use std::fmt;
 
 use sys::cap::{Cap, Caps};
-use sys::errno::EPERM;
+use sys::errno::{E2BIG, EPERM};
 use sys::net::XdpMode;
 use thiserror::Error;
 
@@ -32,6 +32,14 @@ pub enum Error {
     /// The verifier rejected a program.
     #[error("program `{program}` rejected by the kernel's verifier: {log}")]
     Verifier { program: String, errno: i32, log: Box<VerifierLog> },
+
+    /// The verifier gave up: a program has too many paths. Only for a tentative load
+    /// ([`LoadOptions::tentative`](crate::LoadOptions::tentative)); others get its log.
+    #[error(
+        "program `{program}` exceeds the limits of the kernel's verifier, which follows 1,000,000 \
+         instructions on all paths together"
+    )]
+    TooComplex { program: String },
 
     /// The object is invalid.
     #[error(transparent)]
@@ -156,8 +164,14 @@ impl Error {
             | Self::PartialUpdate { source, .. }
             | Self::Overtaken { source, .. } => Some(source.errno),
             Self::Verifier { errno, .. } => Some(*errno),
+            Self::TooComplex { .. } => Some(E2BIG),
             _ => None,
         }
+    }
+
+    /// Whether the verifier rejected a program.
+    pub fn is_by_verifier(&self) -> bool {
+        matches!(self, Self::Verifier { .. } | Self::TooComplex { .. })
     }
 }
 

@@ -99,7 +99,7 @@ fn missing_member(info: &ProgInfo, candidates: &[Candidate<'_>]) -> MissingMembe
 impl<'o> Candidate<'o> {
     fn load(target: &Target, mode: Mode, opened: &'o Opened, program: &str) -> Self {
         let programs = [&[program.to_owned()][..], &called(&opened.spec, program)].concat();
-        let loaded = target.load_sharing(&opened.spec, programs, mode, Vec::new());
+        let loaded = target.load_sharing(&opened.spec, programs, mode.into(), Vec::new());
         let loaded = loaded.and_then(|object| {
             let info = object.program(program)?.info()?;
             Ok((object, info))

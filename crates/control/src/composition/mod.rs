@@ -35,7 +35,7 @@ use crate::member::{self, ChainForm, Member, NAME_LIMIT, is_name};
 use crate::notice::Notice;
 use crate::object::called;
 use crate::state::{Companions, Generation, Pins, Transaction, Trial, pin_name};
-use crate::target::{self, Placement, Target};
+use crate::target::{self, Loading, Placement, Target};
 use crate::text_map::{create, create_empty, create_text_map};
 use link::{ChainLink, Code};
 use tail_calls::CALL_MAP;
@@ -385,18 +385,20 @@ impl<'t> Chain<'t> {
         let Composed { spec, maps, probe_maps } = self.compose(&parts, form)?;
         let programs = [&[self.main().to_owned()][..], &called(&spec, self.main())].concat();
         let reuse = self.reuse(&maps)?;
-        let object = self.load_main(&spec, programs, reuse)?;
+        let object = self.load_main(&spec, programs, (reuse, self.links.len() > 1))?;
         Ok(Loaded { object, members: Vec::new(), maps, probe_maps })
     }
 
-    /// Loads main, the first of the programs, with what it calls.
+    /// Loads main, the first of the programs, with what it calls; tentatively if there is another
+    /// form.
     fn load_main(
         &self,
         spec: &Spec,
         programs: Vec<String>,
-        reuse: Vec<(String, Map)>,
+        (reuse, tentative): (Vec<(String, Map)>, bool),
     ) -> Result<target::Loaded> {
-        self.target.load_twice(spec, programs, (self.mode, self.confirm.is_some()), reuse)
+        let loading = Loading { mode: self.mode, tentative };
+        self.target.load_twice(spec, programs, (loading, self.confirm.is_some()), reuse)
     }
 
     /// Composes links, one for each member, with the probe.
@@ -450,7 +452,8 @@ impl<'t> Chain<'t> {
     fn load_alone(&self, link: &ChainLink) -> Result<()> {
         let program = &link.member.program;
         let programs = [&[program.clone()][..], &called(&link.spec, program)].concat();
-        let loaded = self.target.load_sharing(&link.spec, programs, self.mode, Vec::new());
+        let mode = self.mode.into();
+        let loaded = self.target.load_sharing(&link.spec, programs, mode, Vec::new());
         loaded.map(drop).with_context(|| format!("`{}` was not added", link.member.name))
     }
 
@@ -627,7 +630,7 @@ impl Loaded {
 }
 
 fn is_by_verifier(error: &Error) -> bool {
-    matches!(error.kernel(), Some(kernel::Error::Verifier { .. }))
+    error.kernel().is_some_and(kernel::Error::is_by_verifier)
 }
 
 /// Whether a program that is placed so joins those that run, programs of this project that it does

@@ -65,7 +65,7 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
     let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
     let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
     let programs = vec![chain.main().to_owned()];
-    let object = chain.load_main(&spec, programs, chain.of_chain()?)?;
+    let object = chain.load_main(&spec, programs, (chain.of_chain()?, false))?;
     for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
@@ -97,7 +97,7 @@ fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Obje
         reuse.extend(link.map(&map.name)?.map(|existing| (map.name.clone(), existing)));
     }
     let programs = [&[program.clone()][..], &called(&spec, program)].concat();
-    let loaded = chain.target.load_sharing(&spec, programs, chain.mode, reuse);
+    let loaded = chain.target.load_sharing(&spec, programs, chain.mode.into(), reuse);
     loaded.with_context(|| format!("`{}` was not added", link.member.name))
 }
 

@@ -84,7 +84,7 @@ impl Pair {
             reused = active.reusable(&spec)?;
         }
         let programs = vec![program.to_owned()];
-        let object = update.target.load_sharing(&spec, programs, placement.mode, reused)?;
+        let object = update.target.load_sharing(&spec, programs, placement.mode.into(), reused)?;
         Ok(LoadedPair::Alone(object, program, placement))
     }
 

@@ -77,7 +77,7 @@ pub fn environment(bans: bool) -> Result<Environment> {
 /// which is easier to verify. If both are refused, the first error is returned.
 pub fn by_form<T>(attach: impl Fn(Form) -> Result<T>) -> Result<T> {
     attach(Form::Fast).or_else(|refused| match refused.kernel() {
-        Some(kernel::Error::Verifier { .. }) => attach(Form::Small).map_err(|_| refused),
+        Some(error) if error.is_by_verifier() => attach(Form::Small).map_err(|_| refused),
         _ => Err(refused),
     })
 }

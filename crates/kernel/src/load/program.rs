@@ -6,7 +6,7 @@ use spec::{Insn, Spec, back_edges};
 use sys::bpf::uapi::prog_flag;
 use sys::bpf::{self, ProgLoad};
 use sys::cap::{Cap, Caps};
-use sys::errno::{EAGAIN, ENOSPC};
+use sys::errno::{E2BIG, EAGAIN, ENOSPC};
 
 use super::fixup::{self, Patched};
 use super::maps::Made;
@@ -128,7 +128,14 @@ impl Loader<'_> {
             load.func_info = if btf.functions { &functions } else { &[] };
             load.line_info = &lines;
         }
-        match verify(&load) {
+        let refusal = match attempt(&load, &mut []) {
+            Ok(fd) => return Program::from_fd(fd, &program.name),
+            Err(error) if self.options.tentative && error.is(E2BIG) => {
+                return Err(Error::TooComplex { program: program.name.clone() });
+            }
+            Err(error) => explain(&load, error),
+        };
+        match refusal {
             Ok(fd) => Program::from_fd(fd, &program.name),
             Err(refusal) => Err(self.explained(refusal, number)),
         }
@@ -195,10 +202,11 @@ pub(crate) struct Refusal {
 
 /// Loads a program. Requests a log only if it is needed, since writing one costs time.
 pub(crate) fn verify(load: &ProgLoad<'_>) -> Result<OwnedFd, Refusal> {
-    let error = match attempt(load, &mut []) {
-        Ok(fd) => return Ok(fd),
-        Err(error) => error,
-    };
+    attempt(load, &mut []).or_else(|error| explain(load, error))
+}
+
+/// Loads a program that was refused with this error again, with a log.
+fn explain(load: &ProgLoad<'_>, error: sys::Error) -> Result<OwnedFd, Refusal> {
     let mut size = LOG_START;
     loop {
         let mut buffer = vec![0; size];
