@@ -9,7 +9,7 @@ use object::write::StringId;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
 
 use super::Error;
-use super::unit::{Binding, EXECINSTR, Kind, Referent, Section, Symbol, Unit};
+use super::unit::{Binding, EXECINSTR, Kind, Referent, Section, Unit};
 use crate::insn::Insn;
 use crate::model::ProgramKind;
 
@@ -44,17 +44,23 @@ struct Symbols {
 impl Symbols {
     fn new(unit: &Unit<'_>) -> Self {
         let mut by_section = vec![0; unit.sections.len()];
+        let mut is_referent = vec![false; unit.symbols.len()];
         let relocations = unit.sections.iter().flat_map(|section| &section.relocations);
         for relocation in relocations {
-            if let Referent::Section(section) = relocation.referent {
-                by_section[section] = 1;
+            match relocation.referent {
+                Referent::Section(section) => by_section[section] = 1,
+                Referent::Symbol(symbol) => is_referent[symbol] = true,
             }
         }
         let sections: Vec<usize> =
             (0..by_section.len()).filter(|section| by_section[*section] != 0).collect();
-        let needed =
-            |symbol: &Symbol<'_>| symbol.needed && !(symbol.is_private() && symbol.place.is_some());
-        let needed = (0..unit.symbols.len()).filter(|symbol| needed(&unit.symbols[*symbol]));
+        // Loaders look for each symbol that is not defined here.
+        let is_needed = |number: &usize| {
+            let symbol = &unit.symbols[*number];
+            let is_defined = symbol.place.is_some() && !symbol.is_private();
+            symbol.needed && (is_defined || symbol.place.is_none() && is_referent[*number])
+        };
+        let needed = (0..unit.symbols.len()).filter(is_needed);
         let is_local = |symbol: &usize| unit.symbols[*symbol].binding == Binding::Local;
         let (mut named, global): (Vec<usize>, Vec<usize>) = needed.partition(is_local);
         let local = named.len();

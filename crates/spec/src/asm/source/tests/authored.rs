@@ -55,6 +55,14 @@ check:  r0 = r2
 }
 
 #[test]
+fn a_declared_symbol_that_nothing_uses_is_left_out() {
+    let text = ".section xdp\n.globl unused\nfirst: r0 = 1\nexit\n";
+    let object = assemble("test.s", text).unwrap();
+    let has = |name: &[u8]| object.windows(name.len()).any(|bytes| bytes == name);
+    assert!(has(b"\0first\0") && !has(b"\0unused\0"));
+}
+
+#[test]
 fn maps_of_maps_and_of_programs() {
     let spec = spec(
         r#"
