@@ -76,15 +76,33 @@ static __attribute__((noinline)) int deep(int x) {
 }
 "#;
 
+/// The error of a program with this body.
+fn load(name: &str, body: &str, options: &LoadOptions) -> Error {
+    let program = format!("{BEFORE} SEC(\"xdp\") int refused(struct xdp_md *ctx) {{\n{body}\n}}");
+    Object::load(&clang::read(name, &program), options).unwrap_err()
+}
+
 /// The verifier's log for a program with this body.
 fn refused(name: &str, body: &str) -> VerifierLog {
-    let program = format!("{BEFORE} SEC(\"xdp\") int refused(struct xdp_md *ctx) {{\n{body}\n}}");
-    match Object::load(&clang::read(name, &program), &LoadOptions::default()).unwrap_err() {
+    match load(name, body, &LoadOptions::default()) {
         Error::Verifier { log, program, .. } => {
             assert_eq!(program, "refused");
             *log
         }
         other => panic!("{name}: {other}"),
+    }
+}
+
+/// A program over the verifier's limits is refused without a log; others with it.
+#[test]
+fn a_tentative_load_does_not_explain_what_is_too_complex() {
+    let options = LoadOptions { tentative: true, ..LoadOptions::default() };
+    for (name, explained) in [("long", false), ("bounds", true)] {
+        let case = CASES.iter().find(|case| case.name == name).unwrap();
+        let error = load(name, case.body, &options);
+        assert!(error.is_by_verifier(), "{error}");
+        assert_eq!(matches!(error, Error::Verifier { .. }), explained, "{error}");
+        assert_eq!(matches!(error, Error::TooComplex { .. }), !explained, "{error}");
     }
 }
 
