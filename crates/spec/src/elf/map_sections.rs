@@ -42,11 +42,15 @@ impl Maps {
 
 /// Whether a section becomes a map of one value.
 pub(super) fn is_data(section: &Section<'_>) -> bool {
-    let named = |base: &str| {
-        section.name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let data = named(".rodata") || named(".data") || named(".bss");
-    data && section.allocated && !section.executable && section.size > 0
+    let has_bytes = section.allocated && !section.executable && section.size > 0;
+    has_bytes && has_data_name(&section.name)
+}
+
+/// Whether a section of this name holds variables: `.data`, or `.data.` and a suffix.
+pub(crate) fn has_data_name(name: &str) -> bool {
+    [".rodata", ".data", ".bss"].iter().any(|base| {
+        name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 fn data_map(file: &File<'_>, section: &Section<'_>, btf: Option<&Btf>) -> Result<MapDef, Error> {

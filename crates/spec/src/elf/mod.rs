@@ -20,6 +20,8 @@ use crate::btf::Btf;
 use crate::error::Error;
 use crate::model::Spec;
 
+pub(crate) use self::map_sections::has_data_name;
+
 use self::code::Code;
 use self::externs::Externs;
 use self::file::File;

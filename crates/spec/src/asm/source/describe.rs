@@ -6,6 +6,7 @@ use super::map::{self, POINTER};
 use super::unit::{Binding, Kind, Map, Symbol, Unit};
 use crate::asm::function_types::{FunctionTypes, identifier};
 use crate::btf::Linkage;
+use crate::elf::has_data_name;
 use crate::insn::Insn;
 use crate::model::{MapDef, MapKind, ProgramKind};
 
@@ -84,7 +85,7 @@ fn definition(types: &mut FunctionTypes, def: &MapDef) -> u32 {
 /// A variable for each symbol of a data section.
 fn variables(unit: &Unit<'_>, types: &mut FunctionTypes) -> Result<(), Error> {
     for (number, section) in unit.sections.iter().enumerate() {
-        if !is_data(&section.name) {
+        if !has_data_name(&section.name) {
             continue;
         }
         let symbols = symbols(unit, number, Kind::Object);
@@ -103,12 +104,6 @@ fn variables(unit: &Unit<'_>, types: &mut FunctionTypes) -> Result<(), Error> {
         describe_section(types, &section.name, section.bytes.len() as u32, &vars)?;
     }
     Ok(())
-}
-
-fn is_data(name: &str) -> bool {
-    [".rodata", ".data", ".bss"].iter().any(|base| {
-        name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    })
 }
 
 /// Symbols of a section by their offset, one at each.
