@@ -245,7 +245,7 @@ impl Drop for Scratch {
 
 const PREBUILT: &str = "bpf/prebuilt";
 /// Objects that keep their DWARF, for tests of those who read it.
-const WITH_DWARF: &[&str] = &["test/locals.o"];
+const WITH_DWARF: &[&str] = &["test/frames.o", "test/locals.o"];
 const SOURCE_ENDING: &str = ".bpf.c";
 const OLDEST_CLANG: u32 = 18;
 const MISSING: &str =

@@ -163,6 +163,20 @@ pub enum Error {
         /// Number of instructions.
         step: u64,
     },
+    /// The stack has fewer frames.
+    #[error("there is no frame {number}: {frames} functions are active")]
+    NoFrame {
+        /// Number of the requested frame, from 0.
+        number: usize,
+        /// Number of frames.
+        frames: usize,
+    },
+    /// The chosen frame has no caller.
+    #[error("the chosen frame is the outermost one")]
+    OutermostFrame,
+    /// The chosen frame has called nothing.
+    #[error("the chosen frame is the innermost one")]
+    InnermostFrame,
     /// A request came while the capture was run again; the position is unchanged.
     #[error("interrupted at packet {packet}; the position is unchanged")]
     MotionInterrupted {

@@ -69,8 +69,8 @@ pub struct Stops {
     watchpoints: Vec<Watchpoint>,
     /// The packet of the values.
     packet: u64,
-    /// By number and depth: the activation, and the value there.
-    values: BTreeMap<(u32, usize), (u64, Value)>,
+    /// By number, depth and inlined function: the activation, and the value there.
+    values: BTreeMap<(u32, usize, Option<usize>), (u64, Value)>,
     /// Number of hits, by number of the breakpoint.
     hits: BTreeMap<u32, u64>,
     /// Messages of breakpoints, oldest first.
@@ -146,10 +146,11 @@ impl Stops {
         let mut changed = None;
         for watchpoint in &self.watchpoints {
             let Ok(new) = watchpoint.expression.evaluate(scene) else { continue };
-            let frame =
-                scene.tracker.frame().filter(|_| watchpoint.expression.is_of_frame(scene.object));
-            let (depth, activation) = frame.map_or((0, 0), |frame| (frame.depth, frame.activation));
-            let key = (watchpoint.number, depth);
+            let is_of_frame = watchpoint.expression.is_of_frame(scene.object);
+            let chosen = scene.chosen().filter(|_| is_of_frame);
+            let depth = chosen.map_or(0, |chosen| chosen.frame.depth);
+            let (activation, inlined) = chosen.map_or((0, None), |chosen| chosen.identity());
+            let key = (watchpoint.number, depth, inlined);
             let old = self.values.insert(key, (activation, new.clone()));
             let old = old.filter(|(known, old)| *known == activation && *old != new);
             if let Some((_, old)) = old

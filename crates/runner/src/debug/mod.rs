@@ -32,6 +32,7 @@ mod question;
 mod replay;
 mod scene;
 mod search;
+mod stack;
 mod stop;
 mod tracker;
 mod value;
@@ -58,7 +59,9 @@ pub use self::log::{LogLine, LogMessage};
 pub use self::place::{InvalidPlace, Place};
 pub use self::position::{Direction, Motion, Position};
 pub use self::printer::Answer;
-pub use self::question::{CodeLine, Header, MapState, Overview, PacketState, Span, State};
+pub use self::question::{
+    CodeLine, Header, MapState, NumberedFrame, Overview, PacketState, Span, State,
+};
 pub use self::stop::{FramePlace, Reason, SourcePlace, Stop};
 pub use crate::error::{NoPlace, Unavailable};
 
@@ -73,6 +76,8 @@ pub struct Debugger<'a> {
     /// Number of the last of them.
     last: u64,
     position: Position,
+    /// Number of the chosen frame of the stack, from 0 for the innermost.
+    frame: usize,
     breakpoints: Vec<Breakpoint>,
     watchpoints: Vec<Watchpoint>,
     /// Number of the breakpoint or watchpoint that was made last.
@@ -110,6 +115,7 @@ impl<'a> Debugger<'a> {
             packets,
             last,
             position: Position { packet: first, step: 0 },
+            frame: 0,
             breakpoints: Vec::new(),
             watchpoints: Vec::new(),
             newest: 0,
@@ -124,6 +130,11 @@ impl<'a> Debugger<'a> {
     /// Number of packets that the program receives.
     pub fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// Number of the chosen frame of the stack, from 0 for the innermost.
+    pub fn frame(&self) -> usize {
+        self.frame
     }
 
     /// The current position.
@@ -153,7 +164,7 @@ impl<'a> Debugger<'a> {
         if by_line && stop.place.as_ref().is_some_and(|place| place.source.is_none()) {
             stop.note = Some(NO_LINES.to_owned());
         }
-        self.position = position;
+        self.arrive(position);
         Ok(stop)
     }
 
@@ -171,7 +182,7 @@ impl<'a> Debugger<'a> {
     /// No such position exists.
     pub fn go_to(&mut self, position: Position) -> Result<Stop> {
         let stop = self.stop(position, Reason::Position)?;
-        self.position = position;
+        self.arrive(position);
         Ok(stop)
     }
 
@@ -309,9 +320,14 @@ impl<'a> Debugger<'a> {
         points
     }
 
+    fn arrive(&mut self, position: Position) {
+        self.position = position;
+        self.frame = 0;
+    }
+
     /// A breakpoint without a number.
     fn breakpoint(&self, place: &Place, condition: Option<Expression>) -> Result<Breakpoint> {
-        let target = place.find(&self.programs, &self.maps())?;
+        let target = place.find(&self.programs, &self.replay.object.locals, &self.maps())?;
         Ok(Breakpoint {
             number: GOAL,
             place: place.clone(),

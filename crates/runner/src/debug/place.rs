@@ -5,10 +5,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use spec::Verdict;
+use spec::dwarf::Locals;
 use spec::insn::{self, Insn};
 use vm::{Pointee, Program, Step};
 
 use super::scene::Scene;
+use super::stack::function;
+use super::tracker::Frame;
 use crate::error::NoPlace;
 
 /// A place where a run can stop.
@@ -66,12 +69,13 @@ impl Place {
     pub(super) fn find(
         &self,
         programs: &[Arc<Program>],
+        locals: &Locals,
         maps: &[String],
     ) -> Result<Target, NoPlace> {
         match self {
             Self::Line { file, line } => find_line(programs, file.as_deref(), *line),
             Self::Function(name) => {
-                let known = functions(programs);
+                let known = functions(programs, locals);
                 match known.contains(name) {
                     true => Ok(Target::Function(name.clone())),
                     false => Err(NoPlace::Function { name: name.clone(), known }),
@@ -110,7 +114,7 @@ fn find_line(programs: &[Arc<Program>], file: Option<&str>, line: u32) -> Result
 }
 
 /// Whether a path ends with the components of another.
-fn is_path(path: &str, wanted: &str) -> bool {
+pub(super) fn is_path(path: &str, wanted: &str) -> bool {
     let wanted = wanted.strip_prefix("./").unwrap_or(wanted);
     let Some(before) = path.strip_suffix(wanted) else {
         // An absolute path of the user's, where the compiler recorded a relative one.
@@ -120,12 +124,15 @@ fn is_path(path: &str, wanted: &str) -> bool {
     before.is_empty() || before.ends_with('/')
 }
 
-fn functions(programs: &[Arc<Program>]) -> Vec<String> {
+/// Names of compiled and of inlined functions.
+fn functions(programs: &[Arc<Program>], locals: &Locals) -> Vec<String> {
     let functions = programs.iter().flat_map(|program| {
         let slots = program.source().functions.iter().map(|function| function.slot);
         slots.map(|slot| program.function_name(slot).to_owned())
     });
     let mut names: Vec<_> = functions.collect();
+    let inlined: Vec<_> = names.iter().flat_map(|name| locals.inlined(name)).collect();
+    names.extend(inlined.into_iter().map(|inlined| inlined.name.clone()));
     names.sort_unstable();
     names.dedup();
     names
@@ -163,7 +170,9 @@ impl Target {
                     && tracker.begins_line()
             }
             (Self::Function(name), Some(step), _) => {
-                tracker.begins_function() && step.program.function_name(step.slot) == name
+                let is_compiled = || step.program.function_name(step.slot) == name;
+                tracker.begins_function() && is_compiled()
+                    || tracker.frame().is_some_and(|frame| begins_inlined(frame, name, scene))
             }
             (Self::Instruction { program, slot }, Some(step), _) => {
                 step.slot == *slot && step.program.name() == program
@@ -174,6 +183,13 @@ impl Target {
             _ => false,
         }
     }
+}
+
+/// Whether this is the first instruction of an inlined function.
+fn begins_inlined(frame: &Frame, name: &str, scene: &Scene<'_>) -> bool {
+    let (compiled, slot, _) = function(frame);
+    let inlined = scene.object.locals.inlined_at(compiled, slot);
+    inlined.iter().any(|inlined| inlined.name == name && inlined.first() == Some(slot))
 }
 
 /// Whether the next instruction passes a map, or an address in it, to a function, or accesses one.

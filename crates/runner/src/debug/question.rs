@@ -7,12 +7,11 @@ use control::inventory::{Entries, Tree};
 use packet::dissect::dissect;
 use serde::Serialize;
 use spec::disasm::{self, SpecNames};
-use vm::Step;
 
 use super::Debugger;
 use super::expression::Expression;
 use super::position::Position;
-use super::printer::{Answer, Printer};
+use super::printer::{Answer, OPTIMIZED, Printer};
 use super::replay::Visitor;
 use super::scene::Scene;
 use super::stop::{FramePlace, Reason, SourcePlace, Stop};
@@ -26,14 +25,26 @@ use crate::maps::listed;
 pub struct State {
     /// Active functions, innermost first.
     pub frames: Vec<FramePlace>,
-    /// Registers of the function that runs.
+    /// Number of the chosen one, from 0 for the innermost.
+    pub frame: usize,
+    /// Registers of the chosen function; of one that called another, those that calls preserve.
     pub registers: Vec<Answer>,
-    /// Local variables of the function that runs.
+    /// Local variables of the chosen function.
     pub locals: Vec<Answer>,
     /// Global variables.
     pub globals: Vec<Answer>,
     /// The packet.
     pub packet: PacketState,
+}
+
+/// A frame of the stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NumberedFrame {
+    /// Number of the frame, from 0 for the innermost.
+    pub number: usize,
+    /// Its function, and where the function is.
+    #[serde(flatten)]
+    pub place: FramePlace,
 }
 
 /// Everything that a front end with panes shows at a position.
@@ -132,25 +143,69 @@ impl Debugger<'_> {
         self.stop(self.position, Reason::Position)
     }
 
-    /// The value of an expression.
+    /// The value of an expression in the chosen frame.
     ///
     /// # Errors
     /// It has no value here.
     pub fn evaluate(&self, expression: &Expression) -> Result<Answer> {
+        self.evaluate_in(self.frame, expression)
+    }
+
+    /// The value of an expression in a frame of the stack, from 0 for the innermost.
+    ///
+    /// # Errors
+    /// It has no value there, or there is no such frame.
+    pub fn evaluate_in(&self, frame: usize, expression: &Expression) -> Result<Answer> {
         let wanted = expression.clone();
-        let answer = self.look(self.position, move |scene| {
+        let answer = self.look_in(frame, move |scene| {
             let value = wanted.evaluate(scene)?;
             Ok(Printer::new(scene).answer(scene, wanted.text(), &value))
         })?;
         answer.map_err(Error::Unavailable)
     }
 
-    /// Everything that a front end shows.
+    /// Everything that a front end shows of the chosen frame.
     ///
     /// # Errors
     /// As [`Debugger::here`].
     pub fn state(&self) -> Result<State> {
-        self.look(self.position, state)
+        self.state_in(self.frame)
+    }
+
+    /// Everything that a front end shows of a frame of the stack, from 0 for the innermost.
+    ///
+    /// # Errors
+    /// As [`Debugger::here`], and there is no such frame.
+    pub fn state_in(&self, frame: usize) -> Result<State> {
+        self.look_in(frame, state)
+    }
+
+    /// Chooses a frame of the stack, from 0 for the innermost, until the next motion.
+    ///
+    /// # Errors
+    /// As [`Debugger::state_in`].
+    pub fn choose_frame(&mut self, number: usize) -> Result<NumberedFrame> {
+        let place = self.look_in(number, |scene| {
+            let chosen = scene.chosen();
+            chosen.map(|chosen| FramePlace::of(&chosen, &scene.object.spec))
+        })?;
+        let place = place.ok_or(Error::NoFrame { number, frames: 0 })?;
+        self.frame = number;
+        Ok(NumberedFrame { number, place })
+    }
+
+    /// Chooses the frame a number of callers away, or of called functions if it is negative; at
+    /// most the outermost or innermost.
+    ///
+    /// # Errors
+    /// No frame is in that direction.
+    pub fn choose_frame_by(&mut self, callers: isize) -> Result<NumberedFrame> {
+        let last = self.look_in(self.frame, |scene| scene.stack().len())?.saturating_sub(1);
+        let wanted = self.frame.saturating_add_signed(callers).min(last);
+        if wanted == self.frame && callers != 0 {
+            return Err(if callers > 0 { Error::OutermostFrame } else { Error::InnermostFrame });
+        }
+        self.choose_frame(wanted)
     }
 
     /// The entries of a map, without those that are zero; at most 1,000.
@@ -170,13 +225,13 @@ impl Debugger<'_> {
     /// # Errors
     /// As [`Debugger::here`].
     pub fn overview(&self) -> Result<Overview> {
-        self.look(self.position, |scene| {
+        self.look_in(self.frame, |scene| {
             let maps = scene.object.spec.maps.iter().enumerate().map(|(number, def)| {
                 let entries = entries(scene, number).map_err(|error| error.to_string());
                 MapState { name: def.name.clone(), entries }
             });
             Overview {
-                stop: Stop::at(scene, Reason::Position),
+                stop: Stop::at(&scene.in_frame(0), Reason::Position),
                 state: state(scene),
                 maps: maps.collect(),
             }
@@ -257,6 +312,21 @@ impl Debugger<'_> {
         self.look(position, move |scene| Stop::at(scene, reason))
     }
 
+    /// Reads something at the current position in a frame of the stack.
+    fn look_in<T: Send + 'static>(
+        &self,
+        frame: usize,
+        read: impl FnOnce(&Scene<'_>) -> T + Send + 'static,
+    ) -> Result<T> {
+        self.look(self.position, move |scene| {
+            let frames = if frame == 0 { 1 } else { scene.stack().len() };
+            match frame < frames {
+                true => Ok(read(&scene.in_frame(frame))),
+                false => Err(Error::NoFrame { number: frame, frames }),
+            }
+        })?
+    }
+
     /// Reads something at a position.
     fn look<T: Send + 'static>(
         &self,
@@ -299,6 +369,7 @@ fn state(scene: &Scene<'_>) -> State {
     let mut printer = Printer::new(scene);
     State {
         frames: frames(scene),
+        frame: scene.frame,
         registers: registers(scene, &mut printer),
         locals: locals(scene, &mut printer),
         globals: globals(scene, &mut printer),
@@ -328,14 +399,14 @@ fn entries(scene: &Scene<'_>, number: usize) -> Result<Entries> {
 }
 
 fn frames(scene: &Scene<'_>) -> Vec<FramePlace> {
-    let frames = scene.frames().iter().rev();
-    frames.map(|frame| FramePlace::of(frame, &scene.object.spec)).collect()
+    let stack = scene.stack();
+    stack.iter().map(|frame| FramePlace::of(frame, &scene.object.spec)).collect()
 }
 
 fn registers(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
-    let Some(step) = scene.step else { return Vec::new() };
-    let set = (0..).zip(step.registers).filter(|(_, value)| !Step::is_unset(**value));
-    set.map(|(number, value)| printer.answer(scene, &format!("r{number}"), &Value::Word(*value)))
+    let Some(chosen) = scene.chosen().filter(|_| scene.step.is_some()) else { return Vec::new() };
+    let set = (0..REGISTERS).filter_map(|number| Some((number, chosen.register(number)?)));
+    set.map(|(number, value)| printer.answer(scene, &format!("r{number}"), &Value::Word(value)))
         .collect()
 }
 
@@ -395,8 +466,8 @@ fn changed(scene: &Scene<'_>, bytes: &[u8]) -> Vec<Span> {
     spans
 }
 
-/// The value of a variable that the compiler keeps nowhere.
-const OPTIMIZED: &str = "<optimized out>";
+/// Registers of a function.
+const REGISTERS: usize = 11;
 /// Entries of a map that are listed.
 const ENTRIES: usize = 1000;
 /// Global variables that are listed.

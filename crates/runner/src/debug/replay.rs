@@ -120,7 +120,7 @@ impl<V: Visitor> Pass<V> {
         }
         let (tracker, object, maps) = (&self.tracker, &*self.object, &*self.maps);
         let received = &self.received;
-        let scene = Scene { position, step, run, tracker, object, maps, received };
+        let scene = Scene { position, frame: 0, step, run, tracker, object, maps, received };
         if self.visitor.visit(&scene).is_break() {
             self.is_done.store(true, Relaxed);
         }

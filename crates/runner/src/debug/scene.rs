@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use spec::btf::Btf;
-use spec::dwarf::{Locals, Location, Variable};
-use spec::insn::Insn;
+use spec::btf::{Btf, Kind};
+use spec::dwarf::{Locals, Variable};
 use spec::{Global, MapDef, Spec, Verdict};
 use vm::{Map, Run, Step};
 
 use super::position::Position;
+use super::stack::{FrameMachine, StackFrame, frames, function};
 use super::tracker::{Frame, Tracker};
 use super::value::Value;
 use crate::error::Unavailable;
@@ -34,7 +34,8 @@ impl Object {
         let local_types = Arc::new(locals.types.clone());
         let globals = spec.globals().into_iter().map(|global| (global.name.clone(), global));
         let types = spec.btf.clone().map(Arc::new);
-        let enums = types.iter().flat_map(|types| types.types()).filter(|ty| ty.kind().is_enum());
+        let all = types.iter().chain([&local_types]).flat_map(|types| types.types());
+        let enums = all.filter(|ty| ty.kind().is_enum());
         let constants = enums.flat_map(|ty| ty.values().collect::<Vec<_>>());
         let constants = constants.map(|one| (one.name.to_owned(), one.value));
         // Objects rarely contain the type of verdicts.
@@ -60,6 +61,8 @@ fn constant(verdict: Verdict) -> String {
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub position: Position,
+    /// Number of the chosen frame of the stack, from 0 for the innermost.
+    pub frame: usize,
     /// The next instruction; `None` after the last one of a packet.
     pub step: Option<&'a Step<'a>>,
     /// The result, after the last instruction of a packet.
@@ -136,61 +139,58 @@ impl<'a> Scene<'a> {
         Some(value)
     }
 
-    /// A local variable of the function that runs; `None` if it has none of this name.
+    /// The same position, with another chosen frame.
+    pub fn in_frame(&self, frame: usize) -> Self {
+        Self { frame, ..*self }
+    }
+
+    /// The frames of the stack, innermost first.
+    pub fn stack(&self) -> Vec<StackFrame<'a>> {
+        let active = self.frames().iter().rev().enumerate();
+        active.flat_map(|(number, frame)| frames(frame, self.object, number == 0)).collect()
+    }
+
+    /// The chosen frame of the stack.
+    pub fn chosen(&self) -> Option<StackFrame<'a>> {
+        match self.frame {
+            0 => frames(self.tracker.frame()?, self.object, true).into_iter().next(),
+            number => self.stack().into_iter().nth(number),
+        }
+    }
+
+    /// A local variable of the chosen frame; `None` if it has none of this name.
     pub fn local(&self, name: &str) -> Option<Result<Value, Unavailable>> {
+        if !self.object.is_local(name) {
+            return None;
+        }
         let variables = self.variables();
         let variable = variables.iter().find(|variable| variable.name == name)?;
         Some(self.value_of(variable))
     }
 
-    /// Local variables whose names are valid, innermost first.
+    /// Local variables of the chosen frame whose names are valid, innermost first.
     pub fn variables(&self) -> Vec<&'a Variable> {
-        let Some((name, slot, _)) = self.function() else { return Vec::new() };
-        self.object.locals.at(name, slot)
+        let Some(chosen) = self.chosen().filter(|_| self.step.is_some()) else {
+            return Vec::new();
+        };
+        let (name, slot, _) = function(chosen.frame);
+        self.object.locals.at(name, slot, chosen.inlined.map(|inlined| inlined.number))
     }
 
-    /// The value of a local variable.
+    /// The value of a local variable of the chosen frame.
     pub fn value_of(&self, variable: &Variable) -> Result<Value, Unavailable> {
-        let name = &variable.name;
-        let none = || Unavailable(format!("`{name}` is optimized out here"));
-        let (step, (function, slot, insns)) = self.step.zip(self.function()).ok_or_else(none)?;
-        let object = self.object;
-        let size = object.local_types.size_of(variable.type_id).unwrap_or(WORD as u64);
-        let size = usize::try_from(size.min(LARGEST)).unwrap_or(WORD);
-        let register = |number: u8| {
-            let value = step.registers[usize::from(number.min(10))];
-            if Step::is_unset(value) { Err(none()) } else { Ok(value) }
-        };
-        let word = |word: u64| word.to_le_bytes()[..size.min(WORD)].to_vec();
-        let read = |address: u64| step.read(address, size).ok_or_else(none);
-        let stack = || {
-            let bytes = object.locals.stack_bytes(function, insns);
-            step.registers[10].wrapping_sub(bytes)
-        };
-        let raw = match variable.place(slot).ok_or_else(none)? {
-            Location::Register(number) => word(register(number)?),
-            Location::Sum { register: number, offset } => {
-                word(register(number)?.wrapping_add_signed(offset))
-            }
-            Location::Memory { register: number, offset } => {
-                read(register(number)?.wrapping_add_signed(offset))?
-            }
-            Location::Stack { offset } => read(stack().wrapping_add_signed(offset))?,
-            Location::StackAddress { offset } => word(stack().wrapping_add_signed(offset)),
-            Location::Constant(value) => word(value.cast_unsigned()),
-        };
-        Ok(Value::typed(raw, &object.local_types, variable.type_id))
-    }
-
-    /// Name of the function that runs, the slot from its first, and its instructions.
-    fn function(&self) -> Option<(&'a str, usize, &'a [Insn])> {
-        let step = self.step?;
-        let source = step.program.source();
-        let after = source.functions.partition_point(|function| function.slot <= step.slot);
-        let start = source.functions[..after].last().map_or(0, |function| function.slot);
-        let end = source.functions.get(after).map_or(source.insns.len(), |next| next.slot);
-        let insns = source.insns.get(start..end)?;
-        Some((step.program.function_name(step.slot), step.slot - start, insns))
+        let none = || Unavailable(format!("`{}` is optimized out here", variable.name));
+        let (step, chosen) = self.step.zip(self.chosen()).ok_or_else(none)?;
+        let (name, slot, insns) = function(chosen.frame);
+        let types = &self.object.local_types;
+        let size = types.size_of(variable.type_id).unwrap_or(WORD).min(LARGEST);
+        let is_pointer = types.resolve(variable.type_id).is_some_and(|ty| ty.kind() == Kind::Ptr);
+        let used = self.object.locals.stack_bytes(name, insns);
+        let stack = chosen.frame.registers[10].wrapping_sub(used);
+        let machine = FrameMachine { step, frame: chosen.frame, stack };
+        let place = variable.place(slot).ok_or_else(none)?;
+        let content = place.read(size as usize, is_pointer, &machine).ok_or_else(none)?;
+        Ok(Value::partial(content, types, variable.type_id))
     }
 
     /// Whether a name is that of a variable, which hides a header of the packet.
@@ -199,8 +199,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Bytes of a register.
-const WORD: usize = 8;
+/// Bytes of a variable whose type is not known: those of a register.
+const WORD: u64 = 8;
 /// Bytes of a local variable that are read: a stack has 512.
 const LARGEST: u64 = 4096;
 

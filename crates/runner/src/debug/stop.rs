@@ -5,9 +5,10 @@ use spec::Spec;
 use spec::disasm::{self, SpecNames};
 
 use super::log::LogLine;
+use super::place::is_path;
 use super::position::Position;
 use super::scene::Scene;
-use super::tracker::Frame;
+use super::stack::StackFrame;
 use crate::explain::file_name;
 
 /// Where and why a motion ended.
@@ -67,7 +68,9 @@ pub struct FramePlace {
     pub program: String,
     /// Name of the function.
     pub function: String,
-    /// Number of active functions, this one included.
+    /// Whether the compiler inlined the function in the next one of the stack.
+    pub inlined: bool,
+    /// Number of active functions, this one included; inlined ones are not counted.
     pub depth: usize,
     /// The instruction: the next one; in a caller, the call.
     pub slot: usize,
@@ -89,22 +92,44 @@ pub struct SourcePlace {
 }
 
 impl FramePlace {
-    pub(super) fn of(frame: &Frame, spec: &Spec) -> Self {
-        let (program, slot) = (&frame.program, frame.slot);
+    pub(super) fn of(of: &StackFrame<'_>, spec: &Spec) -> Self {
+        let (program, slot) = (&of.frame.program, of.frame.slot);
         let names = SpecNames { spec, program: program.source() };
-        let source = frame.line.as_ref().map(|(file, line)| {
-            let known = program.lines().iter().find(|one| one.line == *line && one.file == *file);
-            let text = known.map_or_else(String::new, |line| line.text.trim().to_owned());
-            SourcePlace { file: file_name(file).to_owned(), line: *line, text }
-        });
         Self {
             program: program.name().to_owned(),
-            function: program.function_name(slot).to_owned(),
-            depth: frame.depth,
+            function: of.function().to_owned(),
+            inlined: of.inlined.is_some(),
+            depth: of.frame.depth,
             slot,
             insn: disasm::insn(&program.source().insns, slot, &names),
-            source,
+            source: SourcePlace::of(of),
         }
+    }
+}
+
+impl SourcePlace {
+    /// The line of a function: the next one, or that of the call.
+    fn of(of: &StackFrame<'_>) -> Option<Self> {
+        let lines = of.frame.program.lines();
+        let known = match (of.called, &of.frame.line) {
+            (Some(called), _) if called.line == 0 => return None,
+            (Some(called), _) => {
+                let is_call = |one: &&vm::SourceLine| {
+                    one.line == called.line && is_path(&one.file, &called.file)
+                };
+                let Some(known) = lines.iter().find(is_call) else {
+                    let (file, text) = (file_name(&called.file).to_owned(), String::new());
+                    return Some(Self { file, line: called.line, text });
+                };
+                known
+            }
+            (None, Some((file, line))) => {
+                lines.iter().find(|one| one.line == *line && one.file == *file)?
+            }
+            (None, None) => return None,
+        };
+        let text = known.text.trim().to_owned();
+        Some(Self { file: file_name(&known.file).to_owned(), line: known.line, text })
     }
 }
 
@@ -113,7 +138,7 @@ impl Stop {
         Self {
             position: scene.position,
             reason,
-            place: scene.tracker.frame().map(|frame| FramePlace::of(frame, &scene.object.spec)),
+            place: scene.chosen().map(|frame| FramePlace::of(&frame, &scene.object.spec)),
             verdict: scene.run.map(|run| run.verdict.name()),
             fault: scene.run.and_then(|run| Some(run.fault.as_ref()?.to_string())),
             note: None,

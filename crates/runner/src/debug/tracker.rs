@@ -28,6 +28,10 @@ pub struct Frame {
     pub line: Option<SourceLine>,
     /// Step at which the function began.
     pub entered: u64,
+    /// r0 to r10 before the instruction of `slot`.
+    pub registers: [u64; 11],
+    /// r0 to r10 before the first instruction.
+    pub registers_at_entry: [u64; 11],
     /// Step of the newest instruction of this function.
     last: u64,
     /// Step at which the function came to the line.
@@ -88,6 +92,7 @@ impl Tracker {
         }
         if let Some(frame) = self.frames.last_mut() {
             frame.last = self.step;
+            frame.registers = *step.registers;
         }
         self.last = step.program.source().insns.get(step.slot).copied();
         self.at = self.step;
@@ -195,6 +200,8 @@ impl Tracker {
             slot: step.slot,
             line,
             entered: self.step,
+            registers: *step.registers,
+            registers_at_entry: *step.registers,
             // Makes this instruction the beginning of a stretch.
             last: self.step,
             since: self.step,

@@ -1,8 +1,10 @@
 //! Values of expressions and variables.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use spec::btf::{Btf, Kind};
+use spec::dwarf::Content;
 
 /// The value of an expression.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub enum Value {
         raw: Vec<u8>,
         types: Arc<Btf>,
         type_id: u32,
+        /// Bytes that the compiler keeps nowhere.
+        missing: Vec<Range<usize>>,
     },
     /// An address of a value.
     Pointer {
@@ -38,8 +42,58 @@ impl Value {
             (Some(target), Ok(raw)) => {
                 Self::Pointer { address: u64::from_le_bytes(raw), types, target }
             }
-            _ => Self::Typed { raw, types, type_id },
+            _ => Self::Typed { raw, types, type_id, missing: Vec::new() },
         }
+    }
+
+    /// The value of a variable, of which parts may be missing.
+    pub fn partial(content: Content, types: &Arc<Btf>, type_id: u32) -> Self {
+        match content.missing.is_empty() {
+            true => Self::typed(content.bytes, types, type_id),
+            false => Self::Typed {
+                raw: content.bytes,
+                types: Arc::clone(types),
+                type_id,
+                missing: content.missing,
+            },
+        }
+    }
+
+    /// A part of a value: its bytes as a value of another type. `None` if it has not these bytes.
+    pub fn part(&self, range: Range<usize>, type_id: u32) -> Option<Self> {
+        let Self::Typed { raw, types, missing, .. } = self else { return None };
+        let bytes = raw.get(range.clone())?.to_vec();
+        let inside = |gap: &Range<usize>| {
+            let start = gap.start.max(range.start);
+            let end = gap.end.min(range.end);
+            (start < end).then(|| start - range.start..end - range.start)
+        };
+        let missing = missing.iter().filter_map(inside).collect();
+        Some(Self::partial(Content { bytes, missing }, types, type_id))
+    }
+
+    /// A bit field of a struct, as a value of its whole type.
+    pub fn bit_field(&self, start: u32, bits: u32, type_id: u32) -> Option<Self> {
+        let Self::Typed { types, .. } = self else { return None };
+        let (first, end) = (start / 8, start.checked_add(bits)?.div_ceil(8));
+        let part = self.part(first as usize..end as usize, type_id).filter(|_| bits <= 64)?;
+        let Self::Typed { raw, missing, .. } = part else { return None };
+        let size = usize::try_from(types.size_of(type_id)?).ok()?;
+        if !missing.is_empty() {
+            let content = Content { bytes: vec![0; size], missing: vec![0..size] };
+            return Some(Self::partial(content, types, type_id));
+        }
+        let word = raw.iter().rev().fold(0_i128, |word, byte| word << 8 | i128::from(*byte));
+        let word = word >> (start % 8) & ((1 << bits) - 1);
+        let is_negative = types.resolve(type_id)?.is_signed() && word >> (bits - 1) & 1 == 1;
+        let word = if is_negative { word - (1 << bits) } else { word };
+        let bytes = word.to_le_bytes().get(..size)?.to_vec();
+        Some(Self::typed(bytes, types, type_id))
+    }
+
+    /// Whether no byte of the value is known.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Typed { raw, missing, .. } if *missing == [0..raw.len()])
     }
 
     /// The value as an integer, if it is one.
@@ -52,7 +106,8 @@ impl Value {
                 Some(raw.iter().fold(0, |number, byte| number << 8 | i128::from(*byte)))
             }
             Self::Bytes { .. } => None,
-            Self::Typed { raw, types, type_id } => integer(raw, types, *type_id),
+            Self::Typed { missing, .. } if !missing.is_empty() => None,
+            Self::Typed { raw, types, type_id, .. } => integer(raw, types, *type_id),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::types::{RECORD_LEN, Type, word};
+use super::types::{KIND_FLAG, RECORD_LEN, Type, word};
 use super::{Btf, HEADER_LEN, Kind, MAGIC};
 use crate::Error;
 
@@ -109,6 +109,13 @@ impl Builder {
         id
     }
 
+    /// A `bool` of `bits` width.
+    pub fn boolean(&mut self, name: &str, bits: u32) -> u32 {
+        let id = self.record(name, Kind::Int, 0, bits / 8);
+        self.words(&[bits | BOOL]);
+        id
+    }
+
     /// Adds a pointer.
     pub fn ptr(&mut self, to: u32) -> u32 {
         self.record("", Kind::Ptr, 0, to)
@@ -146,6 +153,39 @@ impl Builder {
         for (name, type_id, bit_offset) in fields {
             let name = self.string(name);
             self.words(&[name, *type_id, *bit_offset]);
+        }
+        id
+    }
+
+    /// A struct or union with bit fields. `fields`: name, type, offset in bits, width in bits or 0
+    /// for a whole member. Offsets have 24 bits, widths 8.
+    pub fn with_bit_fields(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        size: u32,
+        fields: &[(&str, u32, u32, u32)],
+    ) -> u32 {
+        let id = self.flagged(name, kind, fields.len(), size);
+        for (name, type_id, bit_offset, bits) in fields {
+            let name = self.string(name);
+            self.words(&[name, *type_id, bits << 24 | bit_offset & 0x00ff_ffff]);
+        }
+        id
+    }
+
+    /// An enum of 1, 2, 4 or 8 bytes, signed if a value is negative.
+    pub fn sized_enumeration(&mut self, name: &str, size: u32, values: &[(&str, i128)]) -> u32 {
+        let kind = if size > 4 { Kind::Enum64 } else { Kind::Enum };
+        let is_signed = values.iter().any(|(_, value)| *value < 0);
+        let id = match is_signed {
+            true => self.flagged(name, kind, values.len(), size),
+            false => self.record(name, kind, values.len(), size),
+        };
+        for (name, value) in values {
+            let name = self.string(name);
+            let words = [name, *value as u32, (*value >> 32) as u32];
+            self.words(&words[..if kind == Kind::Enum64 { 3 } else { 2 }]);
         }
         id
     }
@@ -197,6 +237,14 @@ impl Builder {
         self.words(&[name, (kind as u32) << 24 | vlen as u32, size_or_type]);
         self.next += 1;
         self.next - 1
+    }
+
+    /// A record whose kind flag is set: bit fields, or signed values.
+    fn flagged(&mut self, name: &str, kind: Kind, vlen: usize, size: u32) -> u32 {
+        let start = self.types.len();
+        let id = self.record(name, kind, vlen, size);
+        put(&mut self.types[start..], 4, |info| info | KIND_FLAG);
+        id
     }
 
     fn words(&mut self, words: &[u32]) {
@@ -264,3 +312,6 @@ fn type_places(ty: Type<'_>) -> impl Iterator<Item = usize> {
         .chain(array.into_iter().flatten())
         .chain((0..count).map(move |entry| RECORD_LEN + entry * step + field))
 }
+
+/// Encoding of an `INT` that is a boolean.
+const BOOL: u32 = 4 << 24;

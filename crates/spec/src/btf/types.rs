@@ -70,7 +70,7 @@ pub struct VarPlace {
 /// Name, info, size or type.
 pub(super) const RECORD_LEN: usize = 12;
 
-const KIND_FLAG: u32 = 1 << 31;
+pub const KIND_FLAG: u32 = 1 << 31;
 
 impl<'a> Type<'a> {
     pub(super) fn at(btf: &'a Btf, id: u32, start: usize) -> Option<Self> {

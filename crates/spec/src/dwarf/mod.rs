@@ -5,7 +5,7 @@
 //! has.
 
 mod budget;
-mod expression;
+mod location;
 mod stack;
 mod types;
 mod variables;
@@ -18,6 +18,8 @@ use object::{Endianness, Object as _, ObjectSection as _};
 
 use crate::btf::Btf;
 use crate::insn::Insn;
+
+pub use location::{Content, Location, Machine};
 
 /// Local variables of an object's functions.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,24 @@ pub struct Locals {
 struct LocalFunction {
     name: String,
     variables: Vec<Variable>,
+    inlined: Vec<Inlined>,
+}
+
+/// A function that the compiler inlined into another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inlined {
+    /// Position among the inlined functions of the function around them.
+    pub number: usize,
+    /// Name of the inlined function.
+    pub name: String,
+    /// Path of the file that contains the call, as the compiler recorded it.
+    pub file: String,
+    /// Line of the call; 0 if it is not known.
+    pub line: u32,
+    /// Number of the inlined function that contains the call.
+    parent: Option<usize>,
+    /// Slots from the function's first.
+    scope: Vec<Range<usize>>,
 }
 
 /// A local variable or parameter.
@@ -43,27 +63,12 @@ pub struct Variable {
     pub type_id: u32,
     /// Number of blocks that it is inside of.
     pub depth: usize,
+    /// Number of the inlined function that it belongs to.
+    pub inlined: Option<usize>,
     /// Slots from the function's first, in which the name is valid; everywhere without any.
     pub scope: Vec<Range<usize>>,
     /// Where the value is, by slots from the function's first.
     pub places: Vec<(Range<usize>, Location)>,
-}
-
-/// Where the value of a variable is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Location {
-    /// In a register.
-    Register(u8),
-    /// In memory, at an offset from the address in a register.
-    Memory { register: u8, offset: i64 },
-    /// The sum of a register and a number.
-    Sum { register: u8, offset: i64 },
-    /// In memory, at an offset from the lowest byte of the stack that the function uses.
-    Stack { offset: i64 },
-    /// The address at an offset from the lowest byte of the stack that the function uses.
-    StackAddress { offset: i64 },
-    /// A constant.
-    Constant(i64),
 }
 
 impl Locals {
@@ -95,29 +100,54 @@ impl Locals {
         variables.any(|variable| variable.name == name)
     }
 
-    /// Variables of a function whose names are valid at a slot from its first, innermost first.
-    pub fn at(&self, function: &str, slot: usize) -> Vec<&Variable> {
-        let found = self.functions.iter().find(|known| known.name == function);
-        let variables = found.into_iter().flat_map(|function| &function.variables);
-        let mut valid: Vec<_> = variables.filter(|variable| variable.is_valid(slot)).collect();
+    /// All functions that were inlined in one.
+    pub fn inlined(&self, function: &str) -> &[Inlined] {
+        self.function(function).map_or(&[], |known| &known.inlined)
+    }
+
+    /// Functions that were inlined at a slot from the function's first, innermost first.
+    pub fn inlined_at(&self, function: &str, slot: usize) -> Vec<&Inlined> {
+        let Some(function) = self.function(function) else { return Vec::new() };
+        // Those inside follow the one around them.
+        let is_here = |one: &&Inlined| one.scope.iter().any(|range| range.contains(&slot));
+        let innermost = function.inlined.iter().rfind(is_here);
+        let around = |one: &&Inlined| function.inlined.get(one.parent?);
+        std::iter::successors(innermost, around).collect()
+    }
+
+    /// Variables whose names are valid at a slot from the function's first, innermost first: those
+    /// of the function, or of one inlined in it by its number.
+    pub fn at(&self, function: &str, slot: usize, inlined: Option<usize>) -> Vec<&Variable> {
+        let variables = self.function(function).into_iter().flat_map(|known| &known.variables);
+        let is_valid = |one: &&Variable| one.inlined == inlined && one.is_valid(slot);
+        let mut valid: Vec<_> = variables.filter(is_valid).collect();
         valid.sort_by_key(|variable| std::cmp::Reverse(variable.depth));
         valid
+    }
+
+    fn function(&self, name: &str) -> Option<&LocalFunction> {
+        self.functions.iter().find(|known| known.name == name)
     }
 
     /// Bytes of the stack that a function uses, from its instructions and its variables: offsets
     /// of variables count from the lowest of them.
     pub fn stack_bytes(&self, function: &str, insns: &[Insn]) -> u64 {
-        let found = self.functions.iter().find(|known| known.name == function);
-        let variables = found.into_iter().flat_map(|function| &function.variables);
+        let variables = self.function(function).into_iter().flat_map(|known| &known.variables);
         let ends = variables.flat_map(|variable| {
             let size = self.types.size_of(variable.type_id).unwrap_or_default();
-            variable.places.iter().filter_map(move |(_, location)| match location {
-                Location::Stack { offset } => u64::try_from(*offset).ok()?.checked_add(size),
-                _ => None,
+            variable.places.iter().filter_map(move |(_, location)| {
+                u64::try_from(location.stack_offset()?).ok()?.checked_add(size)
             })
         });
         let most = ends.max().unwrap_or_default().checked_next_multiple_of(8);
         stack::bytes(insns).max(most.unwrap_or_default())
+    }
+}
+
+impl Inlined {
+    /// The slot of its first instruction, from the first of the function around it.
+    pub fn first(&self) -> Option<usize> {
+        self.scope.iter().map(|range| range.start).min()
     }
 }
 
@@ -127,9 +157,9 @@ impl Variable {
     }
 
     /// Where the value is at a slot from the function's first; `None` if it is nowhere.
-    pub fn place(&self, slot: usize) -> Option<Location> {
+    pub fn place(&self, slot: usize) -> Option<&Location> {
         let place = self.places.iter().find(|(range, _)| range.contains(&slot));
-        place.map(|(_, location)| *location)
+        place.map(|(_, location)| location)
     }
 }
 

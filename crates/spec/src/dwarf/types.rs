@@ -6,7 +6,7 @@ use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, Unit, UnitOf
 
 use super::Reader;
 use super::budget::Budget;
-use crate::btf::Builder;
+use crate::btf::{Builder, Kind};
 
 /// Converts the types of one unit.
 pub struct Types<'a, 'b> {
@@ -81,15 +81,11 @@ impl<'a, 'b> Types<'a, 'b> {
             | constants::DW_TAG_restrict_type
             | constants::DW_TAG_atomic_type => self.of(&entry, depth),
             constants::DW_TAG_array_type => self.array(&entry, offset, depth)?,
-            constants::DW_TAG_structure_type | constants::DW_TAG_union_type => {
-                let members = self.members(offset, depth)?;
-                let members: Vec<_> =
-                    members.iter().map(|(name, id, bit)| (name.as_str(), *id, *bit)).collect();
-                let size = u32::try_from(size).ok()?;
-                match entry.tag() {
-                    constants::DW_TAG_union_type => self.builder.union(&name, size, &members),
-                    _ => self.builder.structure(&name, size, &members),
-                }
+            constants::DW_TAG_structure_type => {
+                self.composite(Kind::Struct, &name, offset, (size, depth))?
+            }
+            constants::DW_TAG_union_type => {
+                self.composite(Kind::Union, &name, offset, (size, depth))?
             }
             constants::DW_TAG_enumeration_type => self.enumeration(&name, offset, size)?,
             _ => return None,
@@ -98,14 +94,17 @@ impl<'a, 'b> Types<'a, 'b> {
 
     fn base(&mut self, entry: &Entry<'a>, name: &str, size: u64) -> Option<u32> {
         let bits = u32::try_from(size.checked_mul(8)?).ok().filter(|bits| *bits <= 128)?;
-        let encoding = entry.attr_value(constants::DW_AT_encoding);
-        let signed = matches!(
-            encoding,
-            Some(AttributeValue::Encoding(
-                constants::DW_ATE_signed | constants::DW_ATE_signed_char
-            ))
-        );
-        Some(self.builder.int(name, bits, signed))
+        let encoding = match entry.attr_value(constants::DW_AT_encoding) {
+            Some(AttributeValue::Encoding(encoding)) => encoding,
+            _ => constants::DW_ATE_unsigned,
+        };
+        Some(match encoding {
+            constants::DW_ATE_boolean => self.builder.boolean(name, bits),
+            constants::DW_ATE_signed | constants::DW_ATE_signed_char => {
+                self.builder.int(name, bits, true)
+            }
+            _ => self.builder.int(name, bits, false),
+        })
     }
 
     /// Dimensions are children of the array's entry.
@@ -126,44 +125,75 @@ impl<'a, 'b> Types<'a, 'b> {
         Some(id)
     }
 
-    /// Names, types and bit offsets of members; bit fields are left out.
-    fn members(&mut self, offset: UnitOffset, depth: usize) -> Option<Vec<(String, u32, u32)>> {
+    /// A struct or union of a size at a depth.
+    fn composite(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        offset: UnitOffset,
+        (size, depth): (u64, usize),
+    ) -> Option<u32> {
+        let size = u32::try_from(size).ok()?;
+        let members = self.members(offset, depth)?;
+        let members = members.iter();
+        if members.clone().all(|member| member.bits == 0) {
+            let fields: Vec<_> =
+                members.map(|one| (one.name.as_str(), one.type_id, one.start)).collect();
+            return Some(match kind {
+                Kind::Union => self.builder.union(name, size, &fields),
+                _ => self.builder.structure(name, size, &fields),
+            });
+        }
+        // Such a record has 24 bits for an offset.
+        let near = members.filter(|member| member.start < 1 << 24);
+        let fields: Vec<_> =
+            near.map(|one| (one.name.as_str(), one.type_id, one.start, one.bits)).collect();
+        Some(self.builder.with_bit_fields(kind, name, size, &fields))
+    }
+
+    fn members(&mut self, offset: UnitOffset, depth: usize) -> Option<Vec<Member>> {
         let mut entries = Vec::new();
         self.children(offset, |_, child| {
-            let is_field = child.tag() == constants::DW_TAG_member
-                && child.attr(constants::DW_AT_bit_size).is_none();
-            if is_field {
+            if child.tag() == constants::DW_TAG_member {
                 entries.push(child.clone());
             }
         })?;
         let mut members = Vec::new();
         for child in &entries {
-            let start = number(child, constants::DW_AT_data_member_location).unwrap_or(0);
-            let bits = start.checked_mul(8).and_then(|bits| u32::try_from(bits).ok())?;
-            let name = self.name(child);
-            members.push((name, self.of(child, depth), bits));
+            let bits = number(child, constants::DW_AT_bit_size).unwrap_or(0);
+            let start = match bits {
+                0 => {
+                    number(child, constants::DW_AT_data_member_location).unwrap_or(0).checked_mul(8)
+                }
+                _ => number(child, constants::DW_AT_data_bit_offset),
+            };
+            // DWARF 3 counts bits from the other end.
+            let Some(start) = start.filter(|_| bits <= 64) else { continue };
+            members.push(Member {
+                name: self.name(child),
+                type_id: self.of(child, depth),
+                start: u32::try_from(start).ok()?,
+                bits: bits as u32,
+            });
         }
         Some(members)
     }
 
     fn enumeration(&mut self, name: &str, offset: UnitOffset, size: u64) -> Option<u32> {
-        if size != 4 {
-            let bits = u32::try_from(size.checked_mul(8)?).ok().filter(|bits| *bits <= 64)?;
-            return Some(self.builder.int(name, bits, false));
-        }
+        let size = u32::try_from(size).ok().filter(|size| [1, 2, 4, 8].contains(size))?;
         let mut values = Vec::new();
         self.children(offset, |types, child| {
             let value = child.attr_value(constants::DW_AT_const_value);
             let value = value.and_then(|value| match value {
-                AttributeValue::Sdata(value) => Some(value as u32),
-                value => value.udata_value().map(|value| value as u32),
+                AttributeValue::Sdata(value) => Some(i128::from(value)),
+                value => value.udata_value().map(i128::from),
             });
             if let Some(value) = value {
                 values.push((types.name(child), value));
             }
         })?;
         let values: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        Some(self.builder.enumeration(name, &values))
+        Some(self.builder.sized_enumeration(name, size, &values))
     }
 
     /// Calls a function with each direct child of an entry.
@@ -195,6 +225,16 @@ impl<'a, 'b> Types<'a, 'b> {
         let name = name.map(|name| name.slice()).filter(|name| name.len() <= LONGEST);
         name.map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned())
     }
+}
+
+/// A member of a struct or union.
+struct Member {
+    name: String,
+    type_id: u32,
+    /// Offset in bits.
+    start: u32,
+    /// Width of a bit field; 0 for another member.
+    bits: u32,
 }
 
 fn number(entry: &Entry<'_>, name: DwAt) -> Option<u64> {

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, Unit, constants};
+use gimli::{
+    AttributeValue, DebuggingInformationEntry, Dwarf, Unit, UnitOffset, ValueType, constants,
+};
 
 use super::budget::Budget;
-use super::expression::location;
 use super::types::Types;
-use super::{LocalFunction, Locals, Location, Reader, Variable};
+use super::{Inlined, LocalFunction, Locals, Location, Reader, Variable};
 use crate::btf::{Btf, Builder};
 use crate::insn::Insn;
 
@@ -27,7 +28,7 @@ pub fn read(dwarf: &Dwarf<Reader<'_>>) -> Option<Locals> {
         // A damaged unit has the functions before the damage.
         let _damaged = reader.read();
     }
-    functions.retain(|function| !function.variables.is_empty());
+    functions.retain(|known| !(known.variables.is_empty() && known.inlined.is_empty()));
     let raw = builder.build().ok()?;
     Some(Locals { types: Btf::parse(raw.raw()).ok()?, functions })
 }
@@ -46,8 +47,28 @@ struct Function {
     start: u64,
     /// Depth of its entry.
     depth: isize,
-    /// Scopes of the blocks inside, by depth of their entries.
-    blocks: Vec<(isize, Vec<Range<usize>>)>,
+    /// The blocks around the next entry, outermost first.
+    blocks: Vec<Block>,
+}
+
+/// A lexical block or an inlined function.
+struct Block {
+    /// Depth of its entry.
+    depth: isize,
+    scope: Vec<Range<usize>>,
+    /// The inlined function that it is, or that it belongs to.
+    inlined: Option<usize>,
+}
+
+impl Function {
+    /// Ends blocks that an entry at this depth is not inside of.
+    fn leave(&mut self, depth: isize) {
+        self.blocks.retain(|block| block.depth < depth);
+    }
+
+    fn inlined(&self) -> Option<usize> {
+        self.blocks.last().and_then(|block| block.inlined)
+    }
 }
 
 impl<'a> UnitReader<'a, '_> {
@@ -63,19 +84,23 @@ impl<'a> UnitReader<'a, '_> {
             }
             match (entry.tag(), &mut function) {
                 (constants::DW_TAG_subprogram, None) => function = self.begin(entry),
-                (
-                    constants::DW_TAG_lexical_block | constants::DW_TAG_inlined_subroutine,
-                    Some(function),
-                ) => {
+                (constants::DW_TAG_lexical_block, Some(function)) => {
+                    function.leave(entry.depth());
+                    let inlined = function.inlined();
                     let scope = self.scope(entry, function.start);
-                    function.blocks.retain(|(depth, _)| *depth < entry.depth());
-                    function.blocks.push((entry.depth(), scope));
+                    function.blocks.push(Block { depth: entry.depth(), scope, inlined });
+                }
+                (constants::DW_TAG_inlined_subroutine, Some(function)) => {
+                    function.leave(entry.depth());
+                    let inlined = self.inlined(entry, function);
+                    let scope = self.scope(entry, function.start);
+                    function.blocks.push(Block { depth: entry.depth(), scope, inlined });
                 }
                 (
                     constants::DW_TAG_variable | constants::DW_TAG_formal_parameter,
                     Some(function),
                 ) => {
-                    function.blocks.retain(|(depth, _)| *depth < entry.depth());
+                    function.leave(entry.depth());
                     if let Some(variable) = self.variable(entry, function)
                         && let Some(last) = self.functions.last_mut()
                     {
@@ -96,7 +121,7 @@ impl<'a> UnitReader<'a, '_> {
         if name.is_empty() {
             name = self.types.name(&self.origin(entry)?);
         }
-        self.functions.push(LocalFunction { name, variables: Vec::new() });
+        self.functions.push(LocalFunction { name, ..LocalFunction::default() });
         Some(Function { start, depth: entry.depth(), blocks: Vec::new() })
     }
 
@@ -111,9 +136,49 @@ impl<'a> UnitReader<'a, '_> {
             name,
             type_id: self.types.of(described, 0),
             depth: function.blocks.len(),
-            scope: function.blocks.last().map(|(_, scope)| scope.clone()).unwrap_or_default(),
+            inlined: function.inlined(),
+            scope: function.blocks.last().map(|block| block.scope.clone()).unwrap_or_default(),
             places: self.places(entry, function.start).unwrap_or_default(),
         })
+    }
+
+    /// Adds an inlined function. Returns its number.
+    fn inlined(&mut self, entry: &Entry<'a>, function: &Function) -> Option<usize> {
+        let name = self.types.name(&self.origin(entry)?);
+        let line = entry.attr_value(constants::DW_AT_call_line).and_then(|line| line.udata_value());
+        let inlined = Inlined {
+            number: self.functions.last()?.inlined.len(),
+            name,
+            file: self.call_file(entry).unwrap_or_default(),
+            line: line.and_then(|line| u32::try_from(line).ok()).unwrap_or_default(),
+            parent: function.inlined(),
+            scope: self.scope(entry, function.start),
+        };
+        let last = self.functions.last_mut().filter(|last| last.inlined.len() < INLINED)?;
+        last.inlined.push(inlined);
+        Some(last.inlined.len() - 1)
+    }
+
+    /// Path of the file that contains the call of an inlined function.
+    fn call_file(&self, entry: &Entry<'a>) -> Option<String> {
+        let number = match entry.attr_value(constants::DW_AT_call_file)? {
+            AttributeValue::FileIndex(number) => number,
+            value => value.udata_value()?,
+        };
+        let header = self.unit.line_program.as_ref()?.header();
+        let file = header.file(number)?;
+        let text = |value| {
+            let text = self.dwarf.attr_string(self.unit, value).ok()?;
+            let text = Some(text.slice()).filter(|text| text.len() <= LONGEST)?;
+            Some(String::from_utf8_lossy(text).into_owned())
+        };
+        let name = text(file.path_name())?;
+        // Directory 0 is where the compiler ran.
+        let dir = Some(file.directory_index()).filter(|dir| *dir != 0 && !name.starts_with('/'));
+        match dir.and_then(|dir| text(header.directory(dir)?)) {
+            Some(dir) => Some(format!("{dir}/{name}")),
+            None => Some(name),
+        }
     }
 
     /// The entry that describes an inlined copy.
@@ -141,18 +206,17 @@ impl<'a> UnitReader<'a, '_> {
     }
 
     fn places(&self, entry: &Entry<'a>, start: u64) -> Option<Vec<(Range<usize>, Location)>> {
-        let encoding = self.unit.encoding();
         let always = |location| vec![(0..usize::MAX, location)];
         if let Some(value) = entry.attr_value(constants::DW_AT_const_value) {
             let value = match value {
                 AttributeValue::Sdata(value) => value,
                 value => value.udata_value()?.cast_signed(),
             };
-            return Some(always(Location::Constant(value)));
+            return Some(always(Location::constant(value)));
         }
         let place = entry.attr_value(constants::DW_AT_location)?;
         if let AttributeValue::Exprloc(expression) = place {
-            return location(expression, encoding).map(always);
+            return self.location(expression).map(always);
         }
         let mut list = self.dwarf.attr_locations(self.unit, place).ok()??;
         let mut places = Vec::new();
@@ -161,11 +225,19 @@ impl<'a> UnitReader<'a, '_> {
                 break;
             }
             let range = slots(part.range.begin, part.range.end, start);
-            if let (Some(range), Some(location)) = (range, location(part.data, encoding)) {
+            if let (Some(range), Some(location)) = (range, self.location(part.data)) {
                 places.push((range, location));
             }
         }
         Some(places)
+    }
+
+    fn location(&self, expression: gimli::Expression<Reader<'a>>) -> Option<Location> {
+        Location::expression(expression, self.unit.encoding(), |offset| {
+            let entry = self.unit.entry(UnitOffset(offset)).ok()?;
+            self.budget.take(&entry)?;
+            ValueType::from_entry(&entry).ok()?
+        })
     }
 }
 
@@ -181,3 +253,7 @@ const TYPES: usize = 1 << 16;
 const UNITS: usize = 1 << 12;
 /// Ranges of one variable.
 const RANGES: usize = 1 << 10;
+/// Inlined functions of one function.
+const INLINED: usize = 1 << 12;
+/// Bytes of a path.
+const LONGEST: usize = 4096;

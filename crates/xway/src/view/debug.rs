@@ -2,7 +2,7 @@
 
 use control::inventory::Entries;
 use runner::debug::{
-    Answer, CodeLine, FramePlace, PacketState, Reason, SourcePlace, Stop, StopPoint,
+    Answer, CodeLine, FramePlace, NumberedFrame, PacketState, Reason, SourcePlace, Stop, StopPoint,
 };
 use serde::Serialize;
 
@@ -24,6 +24,8 @@ pub enum Output {
     Values(Vec<Answer>),
     /// After `backtrace`, innermost function first.
     Frames(Vec<FramePlace>),
+    /// After `frame`, `up` and `down`.
+    Frame(NumberedFrame),
     /// After `info packet`.
     Packet(PacketState),
     /// After `x`.
@@ -73,9 +75,10 @@ impl View for Output {
             Self::Values(answers) if answers.is_empty() => "none here".to_owned(),
             Self::Values(answers) => lines(answers.iter().map(value)),
             Self::Frames(frames) if frames.is_empty() => "no function is active".to_owned(),
-            Self::Frames(frames) => lines(
-                (0..).zip(frames).map(|(number, frame)| format!("#{number} {}", place(frame))),
-            ),
+            Self::Frames(frames) => {
+                lines((0..).zip(frames).map(|(number, frame)| self::frame(number, frame)))
+            }
+            Self::Frame(chosen) => frame(chosen.number, &chosen.place),
             Self::Packet(packet) => self::packet(packet, paint),
             Self::Dump(dump) => hex_dump(&dump.bytes, dump.offset),
             Self::Maps(maps) => lines(maps.iter().cloned()),
@@ -127,6 +130,12 @@ fn stop(stop: &Stop, paint: Paint) -> String {
     text
 }
 
+/// A row of the backtrace.
+fn frame(number: usize, frame: &FramePlace) -> String {
+    let inlined = if frame.inlined { "inlined " } else { "" };
+    format!("#{number} {inlined}{}", place(frame))
+}
+
 /// Function and place without the text of the line.
 fn head(frame: &FramePlace) -> String {
     match &frame.source {
@@ -136,8 +145,11 @@ fn head(frame: &FramePlace) -> String {
 }
 
 fn place(frame: &FramePlace) -> String {
-    let text = frame.source.as_ref().map_or(&frame.insn, |source| &source.text);
-    format!("{}: {text}", head(frame))
+    match frame.source.as_ref().map_or(&frame.insn, |source| &source.text).as_str() {
+        // A call of an inlined function has a line without instructions.
+        "" => head(frame),
+        text => format!("{}: {text}", head(frame)),
+    }
 }
 
 fn point(point: &StopPoint) -> String {

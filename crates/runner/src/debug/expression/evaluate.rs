@@ -7,6 +7,7 @@ use packet::dissect::{Dissection, Layer, dissect};
 use spec::btf::{Btf, Kind};
 
 use super::super::scene::Scene;
+use super::super::stack::PRESERVED;
 use super::super::value::Value;
 use super::node::{Area, Binary, Counter, Key, Node, Unary};
 use crate::error::Unavailable;
@@ -51,14 +52,16 @@ fn integer(value: &Value, what: &str) -> Result<i128> {
 }
 
 fn register(number: usize, scene: &Scene<'_>) -> Result {
-    let Some(step) = scene.step else {
+    let Some(chosen) = scene.chosen().filter(|_| scene.step.is_some()) else {
         return unavailable("no program runs here, so there are no registers");
     };
-    let value = step.registers[number];
-    if vm::Step::is_unset(value) {
-        return unavailable(format!("r{number} is not set"));
+    match chosen.register(number) {
+        Some(value) => Ok(Value::Word(value)),
+        None if !chosen.runs && number < PRESERVED => unavailable(format!(
+            "the function has called another, which does not preserve r{number}"
+        )),
+        None => unavailable(format!("r{number} is not set")),
     }
-    Ok(Value::Word(value))
 }
 
 fn count(counter: Counter, scene: &Scene<'_>) -> i128 {
@@ -204,19 +207,28 @@ fn field(name: &str, member: &str, scene: &Scene<'_>) -> Result {
 
 /// A member of a struct, also of an anonymous one inside.
 fn inside(value: &Value, member: &str) -> Result {
-    let Value::Typed { raw, types, type_id } = value else {
+    let Value::Typed { types, type_id, .. } = value else {
         return unavailable(format!("what has no members cannot have `{member}`"));
     };
-    let none = || format!("`{}` has no member `{member}`", types.type_text(*type_id));
-    let (start, bits, type_id) =
-        find(types, *type_id, member, 0).ok_or_else(|| Unavailable(none()))?;
-    if bits != 0 {
-        return bit_field(raw, start, bits).ok_or_else(|| Unavailable(none()));
+    let none = || Unavailable(format!("`{}` has no member `{member}`", types.type_text(*type_id)));
+    let (start, bits, type_id) = find(types, *type_id, member, 0).ok_or_else(none)?;
+    let part = match bits {
+        0 => {
+            let size = types.size_of(type_id).and_then(|size| usize::try_from(size).ok());
+            let start = start as usize / 8;
+            size.and_then(|size| value.part(start..start.checked_add(size)?, type_id))
+        }
+        bits => value.bit_field(start, bits, type_id),
+    };
+    known(part.ok_or_else(none)?, member)
+}
+
+/// A part of a value, unless the compiler keeps it nowhere.
+fn known(part: Value, name: &str) -> Result {
+    match part.is_missing() {
+        true => unavailable(format!("`{name}` is optimized out here")),
+        false => Ok(part),
     }
-    let size = types.size_of(type_id).and_then(|size| usize::try_from(size).ok());
-    let start = start as usize / 8;
-    let part = size.and_then(|size| raw.get(start..start.checked_add(size)?));
-    part.map(|part| Value::typed(part.to_vec(), types, type_id)).ok_or_else(|| Unavailable(none()))
 }
 
 /// Bit offset, width of a bit field, and type of a member.
@@ -232,13 +244,6 @@ fn find(types: &Btf, type_id: u32, member: &str, depth: usize) -> Option<(u32, u
         }
         name => (name == member).then_some((one.bit_offset, one.bit_size, one.type_id)),
     })
-}
-
-fn bit_field(raw: &[u8], start: u32, bits: u32) -> Option<Value> {
-    let (first, end) = (start / 8, start.checked_add(bits)?.div_ceil(8));
-    let bytes = raw.get(first as usize..end as usize).filter(|_| bits <= 64)?;
-    let word = bytes.iter().rev().fold(0_i128, |word, byte| word << 8 | i128::from(*byte));
-    Some(Value::Number(word >> (start % 8) & ((1 << bits) - 1)))
 }
 
 /// The value at an address, or an element after it.
@@ -265,7 +270,7 @@ fn index(value: &Value, index: i128, scene: &Scene<'_>) -> Result {
             Some(byte) => Ok(Value::Bytes { raw: vec![*byte], shown: None }),
             None => unavailable(format!("byte {index} is not among {}", raw.len())),
         },
-        Value::Typed { raw, types, type_id } => {
+        Value::Typed { types, type_id, .. } => {
             let array = types.resolve(*type_id).and_then(|ty| ty.array());
             let Some(array) = array else { return unavailable("only arrays have elements") };
             let size = types.size_of(array.element).and_then(|size| usize::try_from(size).ok());
@@ -274,8 +279,8 @@ fn index(value: &Value, index: i128, scene: &Scene<'_>) -> Result {
                 let start = index.checked_mul(size)?;
                 Some(start..start.checked_add(size)?)
             });
-            match range.and_then(|range| raw.get(range)) {
-                Some(part) => Ok(Value::typed(part.to_vec(), types, array.element)),
+            match range.and_then(|range| value.part(range, array.element)) {
+                Some(part) => known(part, &format!("[{index}]")),
                 None => unavailable(format!("element {index} is not among {}", array.count)),
             }
         }

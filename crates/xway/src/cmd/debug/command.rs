@@ -58,6 +58,14 @@ pub enum Command {
     },
     Info(Info),
     Backtrace,
+    /// The chosen frame without a number.
+    Frame {
+        number: Option<usize>,
+    },
+    /// To callers, or to called functions if negative.
+    FrameBy {
+        callers: isize,
+    },
     List {
         around: Option<Place>,
     },
@@ -163,6 +171,9 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         }
         "info" => Command::Info(info(rest)?),
         "backtrace" => Command::Backtrace,
+        "frame" => Command::Frame { number: optional(rest).map(|text| number(&text)).transpose()? },
+        "up" => Command::FrameBy { callers: times(rest)? as isize },
+        "down" => Command::FrameBy { callers: -(times(rest)? as isize) },
         "list" if rest.is_empty() => Command::List { around: None },
         "list" => Command::List { around: Some(rest.parse()?) },
         "disassemble" => Command::Disassemble { program: optional(rest) },
@@ -302,6 +313,9 @@ const COMMANDS: &[Row] = &[
     ),
     row(&["x"], "[OFFSET [LENGTH]]", "show bytes of the packet"),
     row(&["backtrace", "bt", "where"], "", "show the active functions"),
+    row(&["frame", "f"], "[N]", "choose a function of the backtrace, whose variables are shown"),
+    row(&["up"], "[N]", "choose the caller"),
+    row(&["down"], "[N]", "choose the called function"),
     row(&["list", "l"], "[PLACE]", "show source lines"),
     row(&["disassemble", "disas"], "[PROGRAM]", "show instructions"),
     row(&["help", "h"], "[COMMAND]", "show this help"),

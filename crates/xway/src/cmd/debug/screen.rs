@@ -19,8 +19,8 @@ use crate::view::{Form, Paint, rendered};
 pub struct Front {
     screen: DebuggerScreen,
     panes: Panes,
-    /// The position that is shown.
-    shown: Option<Position>,
+    /// The position and the frame of the stack that are shown.
+    shown: Option<(Position, usize)>,
     notices: Arc<Mutex<Vec<String>>>,
 }
 
@@ -106,13 +106,14 @@ impl Front {
 
     /// Shows the position of the session, if it is another one.
     fn refresh(&mut self, session: &Session<'_>) {
-        if self.shown == Some(session.debugger.position()) {
+        let here = (session.debugger.position(), session.debugger.frame());
+        if self.shown == Some(here) {
             self.panes.show_points(session.debugger.stop_points());
             return;
         }
         match report(session) {
             Ok(report) => {
-                self.shown = Some(session.debugger.position());
+                self.shown = Some(here);
                 self.panes.show(report);
             }
             Err(error) => {
@@ -127,7 +128,7 @@ impl Front {
 fn report(session: &Session<'_>) -> Result<Report> {
     let debugger = &session.debugger;
     let overview = debugger.overview()?;
-    let place = overview.stop.place.as_ref();
+    let place = overview.state.frames.get(overview.state.frame);
     let line = place.and_then(|place| place.source.as_ref());
     let source = line.map(|line| Listing {
         file: line.file.clone(),

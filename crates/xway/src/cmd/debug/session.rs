@@ -58,6 +58,11 @@ impl<'a> Session<'a> {
             Command::Dump { offset, len } => self.dump(offset, len)?,
             Command::Info(info) => self.info(&info)?,
             Command::Backtrace => Output::Frames(self.debugger.state()?.frames),
+            Command::Frame { number } => {
+                let number = number.unwrap_or(self.debugger.frame());
+                Output::Frame(self.debugger.choose_frame(number)?)
+            }
+            Command::FrameBy { callers } => Output::Frame(self.debugger.choose_frame_by(callers)?),
             Command::List { around } => self.list(around)?,
             Command::Disassemble { program } => {
                 Output::Code(self.debugger.code(program.as_deref())?)
@@ -119,7 +124,8 @@ impl<'a> Session<'a> {
     }
 
     fn list(&self, around: Option<Place>) -> Result<Output> {
-        let here = self.debugger.here()?.place.and_then(|place| place.source);
+        let state = self.debugger.state()?;
+        let here = state.frames.into_iter().nth(state.frame).and_then(|place| place.source);
         let first = || self.debugger.source_lines().into_iter().next();
         let none = "the object has no line information: `disassemble` shows instructions";
         let (file, line) = match (around, here) {

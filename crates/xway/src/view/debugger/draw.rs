@@ -210,8 +210,10 @@ fn head(panes: &Panes) -> String {
     if let Some(fault) = &stop.fault {
         text.push_str(&format!("  fault: {}", text::line(fault)));
     }
-    if let Some(place) = &stop.place {
-        text.push_str(&format!("  {}", text::line(&place.function)));
+    if let Some(place) = report.chosen() {
+        let number = report.overview.state.frame;
+        let number = if number > 0 { format!("#{number} ") } else { String::new() };
+        text.push_str(&format!("  {number}{}", text::line(&place.function)));
         if let Some(source) = &place.source {
             let file = source.file.rsplit('/').next().unwrap_or_default();
             text.push_str(&format!(" at {}:{}", text::line(file), source.line));

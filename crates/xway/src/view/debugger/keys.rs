@@ -260,19 +260,22 @@ fn motion(code: KeyCode) -> Option<&'static str> {
         'C' => "reverse-continue",
         'i' => "stepi",
         'I' => "reverse-stepi",
+        'u' => "up",
+        'd' => "down",
         '>' | ']' => "packet +1",
         '<' | '[' => "packet -1",
         _ => return None,
     })
 }
 
-const HELP: [&str; 22] = [
+const HELP: [&str; 23] = [
     "s S        step to another line; S goes back, as all capitals do",
     "n N        step over calls",
     "f F        out of the function",
     "c C        to a breakpoint or watchpoint",
     "i I        one instruction",
     "] [        next and previous packet",
+    "u d        variables of the caller; of the called function again",
     "r R        run to the chosen line or instruction",
     "b          set or delete a breakpoint there",
     "w          watch the chosen value, field of the packet or entry of a map",

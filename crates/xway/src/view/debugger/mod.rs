@@ -13,7 +13,7 @@ mod keys;
 mod rows;
 pub mod screen;
 
-use runner::debug::{CodeLine, Overview, StopPoint};
+use runner::debug::{CodeLine, FramePlace, Overview, StopPoint};
 
 use super::debug::Listing;
 use rows::{Row, row_of_next};
@@ -34,6 +34,13 @@ pub struct Report {
     /// Instructions of the program that runs.
     pub code: Vec<CodeLine>,
     pub points: Vec<StopPoint>,
+}
+
+impl Report {
+    /// The chosen frame of the stack.
+    fn chosen(&self) -> Option<&FramePlace> {
+        self.overview.state.frames.get(self.overview.state.frame)
+    }
 }
 
 /// A part of the picture.

@@ -54,7 +54,7 @@ pub fn point_at<'a>(points: &'a [StopPoint], place: &str) -> Option<&'a StopPoin
 
 fn source(report: &Report) -> Vec<Row> {
     let Some(listing) = &report.source else { return Vec::new() };
-    let place = report.overview.stop.place.as_ref().and_then(|place| place.source.as_ref());
+    let place = report.chosen().and_then(|place| place.source.as_ref());
     let next = place.filter(|place| place.file == listing.file).map(|place| place.line);
     let rows = listing.lines.iter().map(|line| {
         let subject = format!("{}:{}", listing.file, line.line);

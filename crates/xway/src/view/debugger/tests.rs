@@ -78,6 +78,7 @@ fn report(next: u32, r1: &str) -> Report {
         log: Vec::new(),
     };
     let state = State {
+        frame: 0,
         frames: Vec::new(),
         registers: vec![value("r1", r1), value("r2", "7")],
         locals: vec![value("name", "\x1b[2J\u{202e}x")],

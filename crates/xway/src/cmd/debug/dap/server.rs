@@ -95,10 +95,7 @@ impl<'a> Server<'a> {
                 json!({"threads": [{"id": THREAD, "name": name}]})
             }
             "stackTrace" => self.stack(arguments)?,
-            "scopes" => {
-                let is_innermost = arguments["frameId"].as_u64().unwrap_or(1) <= 1;
-                self.variables.scopes(debugger, is_innermost)?
-            }
+            "scopes" => self.variables.scopes(debugger, frame_number(arguments)?)?,
             "variables" => self.variables.open(debugger, arguments)?,
             "evaluate" => self.evaluate(arguments)?,
             "disassemble" => self.disassemble(arguments)?,
@@ -181,7 +178,7 @@ impl<'a> Server<'a> {
     }
 
     fn stack(&mut self, arguments: &Value) -> Result<Value> {
-        let frames = self.variables.state(&self.session.debugger)?.frames.clone();
+        let frames = self.variables.state(&self.session.debugger, 0)?.frames.clone();
         let mut shown = Vec::new();
         for (id, frame) in (1..).zip(&frames) {
             shown.push(self.frame(id, frame));
@@ -289,7 +286,8 @@ impl<'a> Server<'a> {
         {
             return Ok(json!({"result": shown, "variablesReference": 0}));
         }
-        let answer = self.session.debugger.evaluate(&text.parse()?)?;
+        let frame = frame_number(arguments)?;
+        let answer = self.session.debugger.evaluate_in(frame, &text.parse()?)?;
         Ok(self.variables.evaluated(&answer))
     }
 
@@ -345,6 +343,17 @@ impl<'a> Server<'a> {
             insn["line"] = source.line.into();
         }
         insn
+    }
+}
+
+/// The frame of the stack that a request concerns, from 0; the innermost without one.
+fn frame_number(arguments: &Value) -> Result<usize> {
+    match &arguments["frameId"] {
+        Value::Null => Ok(0),
+        id => {
+            let number = id.as_u64().and_then(|id| usize::try_from(id.checked_sub(1)?).ok());
+            number.context("`frameId` must be that of a frame")
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Rule: references are valid until the next motion.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use anyhow::{Context as _, Result};
 use control::inventory::{Content, Tree};
 use runner::debug::{Answer, Debugger, State};
@@ -10,7 +13,8 @@ use serde_json::{Value, json};
 /// What can be opened, by its reference.
 #[derive(Debug, Default)]
 pub struct Variables {
-    state: Option<State>,
+    /// By the number of the frame.
+    states: BTreeMap<usize, State>,
     nodes: Vec<Node>,
 }
 
@@ -32,17 +36,17 @@ impl Variables {
         *self = Self::default();
     }
 
-    /// Everything at the position.
-    pub fn state(&mut self, debugger: &Debugger<'_>) -> Result<&State> {
-        if self.state.is_none() {
-            self.state = Some(debugger.state()?);
-        }
-        self.state.as_ref().context("there is a state")
+    /// Everything at the position, in a frame of the stack.
+    pub fn state(&mut self, debugger: &Debugger<'_>, frame: usize) -> Result<&State> {
+        Ok(match self.states.entry(frame) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(debugger.state_in(frame)?),
+        })
     }
 
-    /// `scopes`: registers and local variables are known of the innermost function.
-    pub fn scopes(&mut self, debugger: &Debugger<'_>, is_innermost: bool) -> Result<Value> {
-        let state = self.state(debugger)?;
+    /// `scopes` of a frame.
+    pub fn scopes(&mut self, debugger: &Debugger<'_>, frame: usize) -> Result<Value> {
+        let state = self.state(debugger, frame)?;
         let (registers, locals) = (state.registers.clone(), state.locals.clone());
         let globals = state.globals.clone();
         let mut scopes = Vec::new();
@@ -52,10 +56,8 @@ impl Variables {
                 "expensive": name == "Maps",
             }));
         };
-        if is_innermost {
-            add("Locals", "locals", self.add(Node::Answers(locals)));
-            add("Registers", "registers", self.add(Node::Answers(registers)));
-        }
+        add("Locals", "locals", self.add(Node::Answers(locals)));
+        add("Registers", "registers", self.add(Node::Answers(registers)));
         add("Packet", "packet", self.add(Node::Packet));
         add("Globals", "globals", self.add(Node::Answers(globals)));
         add("Maps", "maps", self.add(Node::Maps));
@@ -75,7 +77,7 @@ impl Variables {
             Node::Packet => self.packet(debugger)?,
             Node::Header(number) => {
                 let number = *number;
-                let header = &self.state(debugger)?.packet.headers[number];
+                let header = &self.state(debugger, 0)?.packet.headers[number];
                 let fields = header.fields.iter().map(|(name, value)| {
                     let expression = format!("{}.{name}", header.name);
                     leaf(name, value, Some(&expression))
@@ -126,7 +128,7 @@ impl Variables {
             Node::Answers(_) => Some(name.to_owned()),
             Node::Parts(_, base) => base.as_ref().map(|base| inside(base, name)),
             Node::Header(number) => {
-                let header = self.state.as_ref()?.packet.headers.get(*number)?;
+                let header = self.states.get(&0)?.packet.headers.get(*number)?;
                 Some(format!("{}.{name}", header.name))
             }
             Node::Packet if name == "bytes" => Some("packet".to_owned()),
@@ -174,7 +176,7 @@ impl Variables {
     }
 
     fn packet(&mut self, debugger: &Debugger<'_>) -> Result<Vec<Value>> {
-        let packet = self.state(debugger)?.packet.clone();
+        let packet = self.state(debugger, 0)?.packet.clone();
         let mut variables = vec![leaf("summary", &packet.summary, None)];
         for (number, header) in packet.headers.iter().enumerate() {
             let fields = header.fields.iter().map(|(name, value)| format!("{name} {value}"));
