@@ -171,6 +171,12 @@ pub enum Error {
         /// Number of frames.
         frames: usize,
     },
+    /// No expression with this number is shown at each stop.
+    #[error("no display has number {number}")]
+    NoDisplay {
+        /// The number.
+        number: u32,
+    },
     /// The chosen frame has no caller.
     #[error("the chosen frame is the outermost one")]
     OutermostFrame,

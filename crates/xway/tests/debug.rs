@@ -98,6 +98,40 @@ fn each_result_is_an_object_of_its_own() {
     assert_eq!(results[17]["stop"]["verdict"], "pass");
 }
 
+/// The frames of a stack, with a value that is shown at each stop, and memory.
+#[test]
+fn frames_displays_and_memory() {
+    let folder = Folder::new("debug-frames");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let commands = "break weigh\ndisplay endpoint.port\ncontinue\nframe\nup\ninfo registers\n\
+                    info frame\np endpoint.tags\nx/4 data\nx/2xh &x\nup\ndown\nundisplay 1\n\
+                    undisplay 1\nuntil\nx/8q data\nuntil count\n";
+    let answer = session(&capture, &["--json"], commands);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{answer:?}");
+    let results: Vec<Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(results[2]["displays"][0]["number"], 1);
+    let shown = &results[3]["stop"]["displays"][0];
+    assert_eq!(shown["name"], "endpoint.port");
+    assert!(shown["text"].as_str().unwrap().starts_with("<what has no members"), "{shown}");
+    assert_eq!(results[4]["frame"]["number"], 0);
+    assert_eq!(results[5]["frame"]["function"], "locals_first");
+    assert_eq!(results[6]["values"][0]["name"], "r6");
+    assert_eq!(results[7]["frame"], results[5]["frame"]);
+    assert_eq!(results[8]["value"]["value"][1], 0);
+    let memory = serde_json::json!({"address": "packet+0 (eth.dst)", "bytes": "02000000"});
+    assert_eq!(results[9]["memory"], memory);
+    assert!(results[10]["error"].is_string(), "no addresses are taken: {}", results[10]);
+    assert!(results[11]["error"].as_str().unwrap().contains("outermost"), "{}", results[11]);
+    assert_eq!(results[12]["frame"]["function"], "weigh");
+    assert_eq!(results[13]["displays"], serde_json::json!([]));
+    assert!(results[14]["error"].as_str().unwrap().contains("no display has number 1"));
+    let line = |at: usize| results[at]["stop"]["place"]["source"]["line"].as_u64().unwrap();
+    assert!(line(15) > line(3), "{}", results[15]);
+    assert!(results[16]["error"].as_str().unwrap().contains("`q` is not supported"));
+    assert_eq!(results[17]["stop"]["place"]["function"], "count");
+}
+
 #[test]
 fn scripts_end_with_their_first_error() {
     let folder = Folder::new("debug-script");

@@ -171,6 +171,158 @@ fn data_instructions_and_verdicts_stop_a_run() {
     assert_eq!(client.stopped().text.as_deref(), Some("end of the capture"));
 }
 
+/// Each frame has its variables, and expressions are of the frame that they name.
+#[test]
+fn each_frame_has_its_scopes() {
+    let folder = Folder::new("dap-frames");
+    let mut client = launched_with(&folder, ("test/frames", "frames_first"), 1);
+    client.ask(Command::SetFunctionBreakpoints(SetFunctionBreakpointsArguments {
+        breakpoints: vec![FunctionBreakpoint {
+            name: "inspect".to_owned(),
+            condition: Some("flags->rest != 0".to_owned()),
+            ..FunctionBreakpoint::default()
+        }],
+    }));
+    client.ask(Command::ConfigurationDone);
+    client.stopped();
+    client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+    client.stopped();
+    let frames = client.frames();
+    let names: Vec<_> = frames.iter().map(|frame| frame.name.as_str()).collect();
+    assert_eq!(names, ["inspect", "fold", "describe", "frames_first"]);
+    let mut locals = |frame_id: i64| {
+        let scopes = client.ask(Command::Scopes(ScopesArguments { frame_id }));
+        let Some(ResponseBody::Scopes(scopes)) = scopes.body else { panic!("{scopes:?}") };
+        let locals = scopes.scopes.iter().find(|scope| scope.name == "Locals").unwrap();
+        client.variables(locals.variables_reference)
+    };
+    let find = |all: &[Variable], name: &str| {
+        all.iter().find(|one| one.name == name).map(|one| one.value.clone()).unwrap()
+    };
+    let fold = locals(frames[1].id);
+    let describe = locals(frames[2].id);
+    assert_eq!(find(&describe, "outer"), find(&fold, "value"));
+    assert!(find(&describe, "span").contains("start: <optimized out>"), "{describe:?}");
+    let outermost = locals(frames[3].id);
+    assert_eq!(find(&outermost, "kind"), "KIND_OTHER");
+    assert_eq!(client.evaluate_in("outer", frames[2].id), Ok(find(&describe, "outer")));
+    assert_eq!(client.evaluate_in("flags.offset", frames[3].id), Ok("-9".to_owned()));
+    let error = client.evaluate_in("outer", frames[3].id).unwrap_err();
+    assert!(error.contains("there is no variable"), "{error}");
+    for id in [0, 99, -1] {
+        assert!(client.evaluate_in("1", id).is_err(), "{id}");
+        assert!(!client.ask(Command::Scopes(ScopesArguments { frame_id: id })).success, "{id}");
+    }
+}
+
+/// What is not supported is not announced, and refused.
+#[test]
+fn variables_are_not_set() {
+    let folder = Folder::new("dap-set");
+    let mut client = Client::start();
+    let response = client.ask(Command::Initialize(InitializeArguments::default()));
+    let Some(ResponseBody::Initialize(capabilities)) = response.body else { panic!() };
+    assert!(capabilities.supports_set_variable != Some(true));
+    assert!(capabilities.supports_set_expression != Some(true));
+    assert!(capabilities.supports_restart_frame != Some(true));
+    drop(client);
+    let mut client = launched(&folder);
+    let body = json!({"seq": 900, "type": "request", "command": "setVariable", "arguments": {
+        "variablesReference": 1, "name": "total", "value": "3",
+    }});
+    client.send_message(&body.to_string());
+    let refused = client.response_of(900);
+    assert!(!refused.success && refused.message.is_some(), "{refused:?}");
+}
+
+/// Backward to the last write of a variable, under a condition.
+#[test]
+fn a_run_goes_back_to_a_write() {
+    let folder = Folder::new("dap-back");
+    let mut client = launched_over(&folder, 3);
+    client.ask(Command::SetDataBreakpoints(SetDataBreakpointsArguments {
+        breakpoints: vec![DataBreakpoint {
+            data_id: "total".to_owned(),
+            condition: Some("$packet == 2".to_owned()),
+            ..DataBreakpoint::default()
+        }],
+    }));
+    client.ask(Command::ConfigurationDone);
+    client.stopped();
+    client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+    assert_eq!(client.stopped().text.as_deref(), Some("total: 34 → 68"));
+    client.ask(Command::SetDataBreakpoints(SetDataBreakpointsArguments {
+        breakpoints: vec![DataBreakpoint {
+            data_id: "map counts[3].bytes".to_owned(),
+            ..DataBreakpoint::default()
+        }],
+    }));
+    let back =
+        || Command::ReverseContinue(ReverseContinueArguments { thread_id: 1, single_thread: None });
+    client.ask(back());
+    let start = client.stopped();
+    assert_eq!(start.text.as_deref(), Some("start of the capture"), "no write changed an entry");
+    client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+    assert_eq!(client.stopped().text.as_deref(), Some("map counts[3].bytes: 60 → 120"));
+    assert_eq!(client.evaluate("$packet"), "2");
+    client.ask(back());
+    assert_eq!(client.stopped().text.as_deref(), Some("map counts[3].bytes: 120 → 60"));
+    assert_eq!(client.evaluate("map counts[3].bytes"), "60");
+}
+
+/// Requests before a launch, wrong lengths and huge ones end the process or are refused; nothing
+/// hangs, and the exit code is that of an error.
+#[test]
+fn hostile_streams_end() {
+    let folder = Folder::new("dap-hostile");
+    let endings: [&str; 8] = [
+        "Content-Length: 18446744073709551615\r\n\r\n{}",
+        "Content-Length: -5\r\n\r\n{}",
+        "Content-Length: 10\r\n\r\n{}",
+        "Content-Length: 4194305\r\n\r\n",
+        "Content-Type: x\r\n\r\n{}",
+        "{\"seq\": 1, \"command\": \"threads\"}\n\n",
+        "\u{0}\u{1}\u{ffff}\n\n",
+        "Content-Length: 2\r\n",
+    ];
+    for text in endings {
+        for is_launched in [false, true] {
+            let mut client = if is_launched { launched(&folder) } else { Client::start() };
+            client.send_raw(text);
+            assert_eq!(client.end(), Some(2), "{text:?}, launched: {is_launched}");
+        }
+    }
+    // Before anything is launched, each request is refused by name.
+    let mut client = Client::start();
+    let early = ["stackTrace", "continue", "evaluate", "configurationDone", "pause", "nonsense"];
+    for (seq, command) in (1..).zip(early) {
+        client.send_message(&json!({"seq": seq, "command": command}).to_string());
+        let refused = client.response_of(seq);
+        assert!(!refused.success && refused.message.is_some(), "{refused:?}");
+    }
+    // Deeply nested JSON is a malformed message, not a full stack.
+    let deep = "[".repeat(100_000);
+    client.send_message(&deep);
+    assert!(matches!(client.next_event(), Event::Output(_)));
+    assert!(client.ask(Command::Disconnect(DisconnectArguments::default())).success);
+    assert_eq!(client.end(), Some(0));
+}
+
+/// The client's pipe closes during a run over a long capture.
+#[test]
+fn a_client_that_vanishes_ends_a_run() {
+    let folder = Folder::new("dap-vanish");
+    let mut client = launched_over(&folder, MANY);
+    client.ask(Command::ConfigurationDone);
+    client.stopped();
+    client.ask(Command::SetExceptionBreakpoints(SetExceptionBreakpointsArguments {
+        filters: vec!["fault".to_owned()],
+        ..SetExceptionBreakpointsArguments::default()
+    }));
+    client.ask(Command::Continue(ContinueArguments { thread_id: 1, single_thread: None }));
+    assert_eq!(client.end(), Some(0));
+}
+
 /// The text of a file that only the object has.
 #[test]
 fn source_comes_from_the_object() {
@@ -310,13 +462,17 @@ fn launched(folder: &Folder) -> Client {
 }
 
 fn launched_over(folder: &Folder, packets: usize) -> Client {
+    launched_with(folder, ("test/locals", "locals_first"), packets)
+}
+
+fn launched_with(folder: &Folder, (file, program): (&str, &str), packets: usize) -> Client {
     let capture = folder.capture("in.pcapng", &vec![udp([10, 1, 0, 2], 53); packets]);
     let mut client = Client::start();
     let capabilities = client.ask(Command::Initialize(InitializeArguments::default()));
     let Some(ResponseBody::Initialize(capabilities)) = capabilities.body else { panic!() };
     assert_eq!(capabilities.supports_step_back, Some(true));
     let keys = json!({
-        "object": object("test/locals"), "in": capture, "program": "locals_first",
+        "object": object(file), "in": capture, "program": program,
         "type": "xway", "__sessionId": "1", "cpus": 1, "set": [], "nat-only": false,
     });
     let response = client.ask(Command::Launch(launch(keys)));
@@ -391,6 +547,10 @@ impl Client {
         input.flush().unwrap();
     }
 
+    fn send_message(&mut self, body: &str) {
+        self.send_raw(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    }
+
     fn response_of(&mut self, seq: i64) -> Response {
         loop {
             if let Some(at) = self.responses.iter().position(|one| one.request_seq == seq) {
@@ -436,6 +596,17 @@ impl Client {
         let response = self.ask(Command::Variables(arguments));
         let Some(ResponseBody::Variables(opened)) = response.body else { panic!("{response:?}") };
         opened.variables
+    }
+
+    /// The value of an expression in a frame, or why it has none.
+    fn evaluate_in(&mut self, expression: &str, frame: i64) -> Result<String, String> {
+        let (expression, frame_id) = (expression.to_owned(), Some(frame));
+        let arguments = EvaluateArguments { expression, frame_id, ..EvaluateArguments::default() };
+        let response = self.ask(Command::Evaluate(arguments));
+        match response.body {
+            Some(ResponseBody::Evaluate(value)) if response.success => Ok(value.result),
+            _ => Err(format!("{:?}", response.message)),
+        }
     }
 
     fn evaluate(&mut self, expression: &str) -> String {

@@ -37,6 +37,7 @@ mod stop;
 mod tracker;
 mod value;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use vm::Program;
@@ -60,9 +61,9 @@ pub use self::place::{InvalidPlace, Place};
 pub use self::position::{Direction, Motion, Position};
 pub use self::printer::Answer;
 pub use self::question::{
-    CodeLine, Header, MapState, NumberedFrame, Overview, PacketState, Span, State,
+    CodeLine, Header, MapState, Memory, NumberedFrame, Overview, PacketState, Span, State,
 };
-pub use self::stop::{FramePlace, Reason, SourcePlace, Stop};
+pub use self::stop::{Display, FramePlace, Reason, SourcePlace, Stop};
 pub use crate::error::{NoPlace, Unavailable};
 
 /// A program over a capture, at a position.
@@ -80,6 +81,8 @@ pub struct Debugger<'a> {
     frame: usize,
     breakpoints: Vec<Breakpoint>,
     watchpoints: Vec<Watchpoint>,
+    /// Expressions that are shown at each stop, by their numbers.
+    displays: BTreeMap<u32, Expression>,
     /// Number of the breakpoint or watchpoint that was made last.
     newest: u32,
 }
@@ -118,6 +121,7 @@ impl<'a> Debugger<'a> {
             frame: 0,
             breakpoints: Vec::new(),
             watchpoints: Vec::new(),
+            displays: BTreeMap::new(),
             newest: 0,
         })
     }
@@ -160,7 +164,7 @@ impl<'a> Debugger<'a> {
         if let Reason::Breakpoint { number } = stop.reason {
             self.breakpoints.retain(|known| known.number != number || !known.is_temporary);
         }
-        let by_line = matches!(motion, Motion::Step | Motion::Next);
+        let by_line = matches!(motion, Motion::Step | Motion::Next | Motion::Until);
         if by_line && stop.place.as_ref().is_some_and(|place| place.source.is_none()) {
             stop.note = Some(NO_LINES.to_owned());
         }
@@ -244,6 +248,28 @@ impl<'a> Debugger<'a> {
         let point = watchpoint.point();
         self.watchpoints.push(watchpoint);
         Ok(point)
+    }
+
+    /// Shows the value of an expression at each stop. Returns the value here.
+    ///
+    /// # Errors
+    /// There are too many such expressions, and as [`Debugger::here`].
+    pub fn display(&mut self, expression: Expression) -> Result<Display> {
+        if self.displays.len() >= STOP_POINTS {
+            return Err(Error::TooManyStopPoints { most: STOP_POINTS });
+        }
+        let number = self.displays.last_key_value().map_or(0, |(number, _)| *number) + 1;
+        self.displays.insert(number, expression);
+        let shown = self.here()?.displays.into_iter().next_back();
+        shown.ok_or(Error::NoDisplay { number })
+    }
+
+    /// Ends showing an expression at each stop.
+    ///
+    /// # Errors
+    /// None has this number.
+    pub fn undisplay(&mut self, number: u32) -> Result<()> {
+        self.displays.remove(&number).map(drop).ok_or(Error::NoDisplay { number })
     }
 
     /// Replaces the condition of a breakpoint or watchpoint.

@@ -22,6 +22,8 @@ pub enum Motion {
     Step,
     /// To another source line of the same function, or of its caller.
     Next,
+    /// To a later source line of the same function, so out of a loop, or to its caller.
+    Until,
     /// Out of the function.
     Finish,
     /// To a breakpoint or watchpoint.

@@ -1,6 +1,6 @@
 //! Questions at the current position.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use control::inventory::{Entries, Tree};
@@ -14,9 +14,9 @@ use super::position::Position;
 use super::printer::{Answer, OPTIMIZED, Printer};
 use super::replay::Visitor;
 use super::scene::Scene;
-use super::stop::{FramePlace, Reason, SourcePlace, Stop};
+use super::stop::{Display, FramePlace, Reason, SourcePlace, Stop};
 use super::value::Value;
-use crate::error::{Error, NoPlace, Result};
+use crate::error::{Error, NoPlace, Result, Unavailable};
 use crate::explain::file_name;
 use crate::maps::listed;
 
@@ -35,6 +35,15 @@ pub struct State {
     pub globals: Vec<Answer>,
     /// The packet.
     pub packet: PacketState,
+}
+
+/// Bytes of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// The first byte in words, such as `stack-8`.
+    pub address: String,
+    /// The bytes in hexadecimal digits.
+    pub bytes: String,
 }
 
 /// A frame of the stack.
@@ -225,13 +234,14 @@ impl Debugger<'_> {
     /// # Errors
     /// As [`Debugger::here`].
     pub fn overview(&self) -> Result<Overview> {
-        self.look_in(self.frame, |scene| {
+        let displays = self.displays.clone();
+        self.look_in(self.frame, move |scene| {
             let maps = scene.object.spec.maps.iter().enumerate().map(|(number, def)| {
                 let entries = entries(scene, number).map_err(|error| error.to_string());
                 MapState { name: def.name.clone(), entries }
             });
             Overview {
-                stop: Stop::at(&scene.in_frame(0), Reason::Position),
+                stop: stop(&scene.in_frame(0), Reason::Position, &displays),
                 state: state(scene),
                 maps: maps.collect(),
             }
@@ -308,8 +318,29 @@ impl Debugger<'_> {
         lines
     }
 
+    /// Bytes of memory from a pointer on; fewer if its memory ends before.
+    ///
+    /// # Errors
+    /// The expression has no value here, or it is not the address of memory.
+    pub fn memory(&self, pointer: &Expression, len: usize) -> Result<Memory> {
+        let (wanted, len) = (pointer.clone(), len.min(MEMORY));
+        let memory = self.look_in(self.frame, move |scene| {
+            let value = wanted.evaluate(scene)?;
+            let unreadable = || Unavailable(format!("`{}` is not the address of memory", wanted));
+            let address = value.number().and_then(|address| u64::try_from(address).ok());
+            let (address, step) = address.zip(scene.step).ok_or_else(unreadable)?;
+            let readable = (1..=len).rev().find_map(|len| step.read(address, len));
+            Ok(Memory {
+                address: Printer::new(scene).text(scene, &Value::Word(address)),
+                bytes: packet::hex(&readable.ok_or_else(unreadable)?),
+            })
+        })?;
+        memory.map_err(Error::Unavailable)
+    }
+
     pub(super) fn stop(&self, position: Position, reason: Reason) -> Result<Stop> {
-        self.look(position, move |scene| Stop::at(scene, reason))
+        let displays = self.displays.clone();
+        self.look(position, move |scene| stop(scene, reason, &displays))
     }
 
     /// Reads something at the current position in a frame of the stack.
@@ -375,6 +406,24 @@ fn state(scene: &Scene<'_>) -> State {
         globals: globals(scene, &mut printer),
         packet: packet(scene),
     }
+}
+
+fn stop(scene: &Scene<'_>, reason: Reason, displays: &BTreeMap<u32, Expression>) -> Stop {
+    let displays = displays.iter().map(|(number, wanted)| display(scene, *number, wanted));
+    Stop { displays: displays.collect(), ..Stop::at(scene, reason) }
+}
+
+/// The value of an expression that is shown at each stop.
+fn display(scene: &Scene<'_>, number: u32, wanted: &Expression) -> Display {
+    let answer = match wanted.evaluate(scene) {
+        Ok(value) => Printer::new(scene).answer(scene, wanted.text(), &value),
+        Err(why) => {
+            let text = format!("<{why}>");
+            let (name, value) = (wanted.text().to_owned(), Tree::Text(text.clone()));
+            Answer { name, type_text: None, value, text }
+        }
+    };
+    Display { number, answer }
 }
 
 /// The entries of a map, by its number in the object.
@@ -468,6 +517,8 @@ fn changed(scene: &Scene<'_>, bytes: &[u8]) -> Vec<Span> {
 
 /// Registers of a function.
 const REGISTERS: usize = 11;
+/// Bytes of memory that are read.
+const MEMORY: usize = 4096;
 /// Entries of a map that are listed.
 const ENTRIES: usize = 1000;
 /// Global variables that are listed.

@@ -42,7 +42,7 @@ impl Forward {
             (Motion::Continue, _) => false,
             (Motion::Instruction, _) | (_, None) => true,
             _ if scene.position.packet != self.from.packet => true,
-            (Motion::Step | Motion::Next, Some(Origin { line: None, .. })) => true,
+            (Motion::Step | Motion::Next | Motion::Until, Some(Origin { line: None, .. })) => true,
             (Motion::Step, Some(origin)) => {
                 frame.activation != origin.activation || frame.line != origin.line
             }
@@ -50,9 +50,18 @@ impl Forward {
                 let is_own = frame.activation == origin.activation;
                 is_gone(origin) || is_own && frame.line != origin.line
             }
+            (Motion::Until, Some(origin)) => {
+                let is_own = frame.activation == origin.activation;
+                is_gone(origin) || is_own && is_after(frame.line.as_ref(), origin.line.as_ref())
+            }
             (Motion::Finish, Some(origin)) => is_gone(origin),
         }
     }
+}
+
+/// Whether a line follows another one of the same file.
+fn is_after(line: Option<&SourceLine>, other: Option<&SourceLine>) -> bool {
+    line.zip(other).is_some_and(|(line, other)| line.0 == other.0 && line.1 > other.1)
 }
 
 impl Visitor for Forward {
@@ -108,7 +117,7 @@ impl Leads {
         let instruction = from.step.checked_sub(1);
         match motion {
             Motion::Step if self.has_line => self.step,
-            Motion::Next if self.has_line => self.next,
+            Motion::Next | Motion::Until if self.has_line => self.next,
             Motion::Finish => self.call.or_else(|| instruction.map(|_| 0)),
             _ => instruction,
         }

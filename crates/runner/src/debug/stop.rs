@@ -7,12 +7,13 @@ use spec::disasm::{self, SpecNames};
 use super::log::LogLine;
 use super::place::is_path;
 use super::position::Position;
+use super::printer::Answer;
 use super::scene::Scene;
 use super::stack::StackFrame;
 use crate::explain::file_name;
 
 /// Where and why a motion ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stop {
     /// Packet and number of instructions that ran for it.
     #[serde(flatten)]
@@ -29,6 +30,18 @@ pub struct Stop {
     pub note: Option<String>,
     /// Messages of breakpoints that the motion passed, oldest first.
     pub log: Vec<LogLine>,
+    /// Values of the expressions that are shown at each stop.
+    pub displays: Vec<Display>,
+}
+
+/// An expression that is shown at each stop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Display {
+    /// Number by which it is deleted.
+    pub number: u32,
+    /// Its value; without a type and with the reason as text if it has none here.
+    #[serde(flatten)]
+    pub answer: Answer,
 }
 
 /// Why a motion ended.
@@ -143,6 +156,7 @@ impl Stop {
             fault: scene.run.and_then(|run| Some(run.fault.as_ref()?.to_string())),
             note: None,
             log: Vec::new(),
+            displays: Vec::new(),
         }
     }
 }

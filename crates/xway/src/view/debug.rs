@@ -2,7 +2,8 @@
 
 use control::inventory::Entries;
 use runner::debug::{
-    Answer, CodeLine, FramePlace, NumberedFrame, PacketState, Reason, SourcePlace, Stop, StopPoint,
+    Answer, CodeLine, Display, FramePlace, Memory, NumberedFrame, PacketState, Reason, SourcePlace,
+    Stop, StopPoint,
 };
 use serde::Serialize;
 
@@ -30,6 +31,10 @@ pub enum Output {
     Packet(PacketState),
     /// After `x`.
     Dump(Dump),
+    /// After `x/16 POINTER`.
+    Memory(Memory),
+    /// After `display` and `undisplay`.
+    Displays(Vec<Display>),
     /// After `info maps`.
     Maps(Vec<String>),
     /// After `info map NAME`.
@@ -81,6 +86,9 @@ impl View for Output {
             Self::Frame(chosen) => frame(chosen.number, &chosen.place),
             Self::Packet(packet) => self::packet(packet, paint),
             Self::Dump(dump) => hex_dump(&dump.bytes, dump.offset),
+            Self::Memory(memory) => format!("{}\n{}", memory.address, hex_dump(&memory.bytes, 0)),
+            Self::Displays(displays) if displays.is_empty() => "no displays".to_owned(),
+            Self::Displays(displays) => lines(displays.iter().map(display)),
             Self::Maps(maps) => lines(maps.iter().cloned()),
             Self::Map(entries) => entries.text(paint),
             Self::Source(listing) => self::listing(listing, paint),
@@ -124,6 +132,9 @@ fn stop(stop: &Stop, paint: Paint) -> String {
     if let Some(fault) = &stop.fault {
         text.push_str(&format!("\n{}", paint.bad(&format!("fault: {fault}"))));
     }
+    for shown in &stop.displays {
+        text.push_str(&format!("\n{}", display(shown)));
+    }
     if let Some(note) = &stop.note {
         text.push_str(&format!("\n{}", paint.dim(note)));
     }
@@ -150,6 +161,10 @@ fn place(frame: &FramePlace) -> String {
         "" => head(frame),
         text => format!("{}: {text}", head(frame)),
     }
+}
+
+fn display(shown: &Display) -> String {
+    format!("{}: {}", shown.number, value(&shown.answer))
 }
 
 fn point(point: &StopPoint) -> String {

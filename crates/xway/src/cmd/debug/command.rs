@@ -56,6 +56,18 @@ pub enum Command {
         offset: usize,
         len: usize,
     },
+    /// Memory from a pointer on.
+    Memory {
+        pointer: Expression,
+        len: usize,
+    },
+    /// All displays without an expression.
+    Display {
+        expression: Option<Expression>,
+    },
+    Undisplay {
+        number: u32,
+    },
     Info(Info),
     Backtrace,
     /// The chosen frame without a number.
@@ -89,6 +101,8 @@ pub enum Info {
     Packet,
     Maps,
     Map(String),
+    Frame,
+    Displays,
 }
 
 /// A row of the help: names, arguments, what it does.
@@ -106,8 +120,11 @@ pub fn parse(line: &str) -> Result<Option<Command>> {
     }
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     // `p/x` is another spelling of `p`: numbers are shown in hex where that is usual.
-    let word = word.split_once('/').map_or(word, |(word, _)| word);
-    command(full_name(word)?, rest.trim()).map(Some)
+    let (word, format) = word.split_once('/').unwrap_or((word, ""));
+    match full_name(word)? {
+        "x" => examine(format, rest.trim()).map(Some),
+        name => command(name, rest.trim()).map(Some),
+    }
 }
 
 fn command(name: &str, rest: &str) -> Result<Command> {
@@ -163,12 +180,14 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         }
         "packet" => Command::Packet { number: number(rest)? },
         "print" => Command::Print { expression: rest.parse()? },
-        "x" => {
-            let mut words = rest.split_whitespace();
-            let offset = words.next().map(number).transpose()?.unwrap_or(0);
-            let len = words.next().map(number).transpose()?.unwrap_or(usize::MAX);
-            Command::Dump { offset, len }
+        "until" if !rest.is_empty() => {
+            Command::Advance { place: rest.parse()?, direction: Direction::Forward }
         }
+        "until" => Command::Move { motion: Motion::Until, direction: Direction::Forward, times: 1 },
+        "display" => {
+            Command::Display { expression: optional(rest).map(|text| text.parse()).transpose()? }
+        }
+        "undisplay" => Command::Undisplay { number: number(rest)? },
         "info" => Command::Info(info(rest)?),
         "backtrace" => Command::Backtrace,
         "frame" => Command::Frame { number: optional(rest).map(|text| number(&text)).transpose()? },
@@ -180,6 +199,35 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         "help" => Command::Help { command: optional(rest) },
         _ => Command::Quit,
     })
+}
+
+/// `x OFFSET LENGTH` of the packet, or as in gdb `x/16xb POINTER`: a number of units of 1, 2, 4 or 8
+/// bytes, which `b`, `h`, `w` and `g` name.
+fn examine(format: &str, rest: &str) -> Result<Command> {
+    let mut words = rest.split_whitespace();
+    let first = words.next().unwrap_or("0");
+    if format.is_empty() && first.starts_with(|digit: char| digit.is_ascii_digit()) {
+        let len = words.next().map(number).transpose()?.unwrap_or(usize::MAX);
+        return Ok(Command::Dump { offset: number(first)?, len });
+    }
+    let letters = format.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let units = match &format[..format.len() - letters.len()] {
+        "" if format.is_empty() => EXAMINED,
+        "" => 1,
+        digits => number(digits)?,
+    };
+    let mut size = 1;
+    for letter in letters.chars() {
+        size = match letter {
+            'b' => 1,
+            'h' => 2,
+            'w' => 4,
+            'g' => 8,
+            'x' => size,
+            other => bail!("`{other}` is not supported: x/16xb shows bytes"),
+        };
+    }
+    Ok(Command::Memory { pointer: rest.parse()?, len: units.saturating_mul(size) })
 }
 
 fn motion(name: &str) -> Option<(Motion, Direction)> {
@@ -209,7 +257,7 @@ fn info(rest: &str) -> Result<Info> {
         (_, Some((_, info))) => Ok(info.clone()),
         _ => bail!(
             "unknown subject `{word}`; expected breakpoints, registers, locals, globals, packet, \
-             maps or map NAME"
+             maps, map NAME, frame or display"
         ),
     }
 }
@@ -290,10 +338,11 @@ const COMMANDS: &[Row] = &[
         &["info", "i"],
         "[SUBJECT]",
         "show breakpoints, registers, locals, globals, packet, maps, \
-        map NAME",
+        map NAME, frame, display",
     ),
     row(&["step", "s"], "[N]", "go to another source line, also of a function that is called"),
     row(&["next", "n"], "[N]", "go to another source line of this function"),
+    row(&["until"], "[PLACE]", "go to a later source line of this function, or as advance"),
     row(&["finish", "fin"], "[N]", "run until the function has returned"),
     row(&["continue", "c"], "[N]", "run to a breakpoint, or to the end of the capture"),
     row(&["stepi", "si"], "[N]", "run one instruction"),
@@ -311,7 +360,9 @@ const COMMANDS: &[Row] = &[
         "show a value: r1, packet[14:4], ipv4.src, map NAME[KEY], \
         a variable",
     ),
-    row(&["x"], "[OFFSET [LENGTH]]", "show bytes of the packet"),
+    row(&["x"], "[OFFSET [LENGTH]]", "show bytes of the packet; x/16 POINTER: of memory"),
+    row(&["display"], "[EXPRESSION]", "show a value at each stop"),
+    row(&["undisplay"], "N", "do not show it any more"),
     row(&["backtrace", "bt", "where"], "", "show the active functions"),
     row(&["frame", "f"], "[N]", "choose a function of the backtrace, whose variables are shown"),
     row(&["up"], "[N]", "choose the caller"),
@@ -330,7 +381,11 @@ const INFO: &[(&str, Info)] = &[
     ("packet", Info::Packet),
     ("maps", Info::Maps),
     ("watchpoints", Info::Breakpoints),
+    ("frame", Info::Frame),
+    ("display", Info::Displays),
 ];
+/// Bytes of memory that are shown without a number.
+const EXAMINED: usize = 64;
 /// Columns of commands in the help.
 const HELP: usize = 38;
 /// How often a motion is repeated by one command.

@@ -56,10 +56,21 @@ impl<'a> Session<'a> {
             Command::Packet { number } => Output::Stop(self.debugger.go_to_packet(number)?),
             Command::Print { expression } => Output::Value(self.debugger.evaluate(&expression)?),
             Command::Dump { offset, len } => self.dump(offset, len)?,
+            Command::Memory { pointer, len } => {
+                Output::Memory(self.debugger.memory(&pointer, len)?)
+            }
+            Command::Display { expression: Some(expression) } => {
+                Output::Displays(vec![self.debugger.display(expression)?])
+            }
+            Command::Display { expression: None } => self.info(&Info::Displays)?,
+            Command::Undisplay { number } => {
+                self.debugger.undisplay(number)?;
+                self.info(&Info::Displays)?
+            }
             Command::Info(info) => self.info(&info)?,
             Command::Backtrace => Output::Frames(self.debugger.state()?.frames),
-            Command::Frame { number } => {
-                let number = number.unwrap_or(self.debugger.frame());
+            Command::Frame { number: None } => self.info(&Info::Frame)?,
+            Command::Frame { number: Some(number) } => {
                 Output::Frame(self.debugger.choose_frame(number)?)
             }
             Command::FrameBy { callers } => Output::Frame(self.debugger.choose_frame_by(callers)?),
@@ -102,7 +113,7 @@ impl<'a> Session<'a> {
         Ok(Output::Breakpoints(self.debugger.stop_points()))
     }
 
-    fn info(&self, info: &Info) -> Result<Output> {
+    fn info(&mut self, info: &Info) -> Result<Output> {
         Ok(match info {
             Info::Position => Output::Stop(self.debugger.here()?),
             Info::Breakpoints => Output::Breakpoints(self.debugger.stop_points()),
@@ -112,6 +123,8 @@ impl<'a> Session<'a> {
             Info::Packet => Output::Packet(self.debugger.state()?.packet),
             Info::Maps => Output::Maps(self.debugger.maps()),
             Info::Map(name) => Output::Map(self.debugger.map(name)?),
+            Info::Frame => Output::Frame(self.debugger.choose_frame(self.debugger.frame())?),
+            Info::Displays => Output::Displays(self.debugger.here()?.displays),
         })
     }
 

@@ -43,7 +43,9 @@ pub fn row_of_next(report: &Report, pane: Pane) -> usize {
 /// Names and texts of all values.
 pub fn values(report: &Report) -> Vec<(String, String)> {
     let state = &report.overview.state;
+    let displays = report.overview.stop.displays.iter().map(|display| &display.answer);
     let answers = state.locals.iter().chain(&state.registers).chain(&state.globals);
+    let answers = answers.chain(displays);
     answers.map(|answer| (answer.name.clone(), answer.text.clone())).collect()
 }
 
@@ -100,12 +102,14 @@ fn value_rows(report: &Report, before: &[(String, String)]) -> Vec<Row> {
         ("global variables", &state.globals),
     ];
     let groups = groups.into_iter().filter(|(_, answers)| !answers.is_empty());
-    groups
-        .flat_map(|(name, answers)| {
-            let rows = answers.iter().map(|answer| value(answer, before));
-            std::iter::once(heading(name)).chain(rows)
-        })
-        .collect()
+    let groups = groups.flat_map(|(name, answers)| {
+        let rows = answers.iter().map(|answer| value(answer, before));
+        std::iter::once(heading(name)).chain(rows)
+    });
+    let displays = report.overview.stop.displays.iter();
+    let title = (displays.len() > 0).then(|| heading("displays"));
+    let displays = displays.map(|display| value(&display.answer, before));
+    title.into_iter().chain(displays).chain(groups).collect()
 }
 
 fn value(answer: &Answer, before: &[(String, String)]) -> Row {

@@ -55,6 +55,7 @@ fn report(next: u32, r1: &str) -> Report {
     let frame = FramePlace {
         program: "main".to_owned(),
         function: "parse".to_owned(),
+        inlined: false,
         depth: 1,
         slot: 2 * next as usize,
         insn: String::new(),
@@ -71,15 +72,16 @@ fn report(next: u32, r1: &str) -> Report {
     let stop = Stop {
         position: Position { packet: 2, step: 9 },
         reason: Reason::Position,
-        place: Some(frame),
+        place: Some(frame.clone()),
         verdict: None,
         fault: None,
         note: None,
         log: Vec::new(),
+        displays: Vec::new(),
     };
     let state = State {
         frame: 0,
-        frames: Vec::new(),
+        frames: vec![frame],
         registers: vec![value("r1", r1), value("r2", "7")],
         locals: vec![value("name", "\x1b[2J\u{202e}x")],
         globals: Vec::new(),

@@ -299,6 +299,7 @@ impl<'a> Server<'a> {
                 | Command::List { .. }
                 | Command::Disassemble { .. }
                 | Command::Dump { .. }
+                | Command::Memory { .. }
                 | Command::Help { .. }
         );
         if !only_shows {
