@@ -3,9 +3,12 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsFd as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use lab::until;
 use nix::pty::{Winsize, openpty};
@@ -18,28 +21,54 @@ pub struct Terminal {
     child: Child,
     keys: File,
     parser: Arc<Mutex<Parser>>,
+    reader: Option<Reader>,
+}
+
+/// The thread that reads what the command prints.
+struct Reader {
+    is_closed: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 impl Terminal {
     /// Starts a command in a terminal of this size.
     pub fn start(mut command: Command, (rows, columns): (u16, u16)) -> Self {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        // Otherwise a command of another test would inherit this terminal and keep it open.
+        let only = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
         let pty = openpty(Some(&size), None).unwrap();
+        // A clone is not inherited by the command.
+        let keys = File::from(pty.master).try_clone().unwrap();
         let stream = || Stdio::from(pty.slave.try_clone().unwrap());
         command.env("TERM", "xterm").stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn().unwrap();
-        drop((command, pty.slave));
-        let keys = File::from(pty.master);
+        drop((command, pty.slave, only));
         let parser = Arc::new(Mutex::new(Parser::new(rows, columns, 0)));
         let (mut output, screen) = (keys.try_clone().unwrap(), Arc::clone(&parser));
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&is_closed);
         // It ends with an error when the last process closes the terminal.
-        thread::spawn(move || {
+        let thread = thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = output.read(&mut bytes) {
+            while !is_over.load(Relaxed) {
+                if !sys::poll::readable(output.as_fd(), CHECK).unwrap() {
+                    continue;
+                }
+                let Ok(read @ 1..) = output.read(&mut bytes) else { return };
                 screen.lock().unwrap().process(&bytes[..read]);
             }
         });
-        Self { child, keys, parser }
+        Self { child, keys, parser, reader: Some(Reader { is_closed, thread }) }
+    }
+
+    /// Closes the terminal, as a window that the user closes: nothing can be read from it or written
+    /// to it any more.
+    pub fn close(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.is_closed.store(true, Relaxed);
+            reader.thread.join().unwrap();
+        }
+        self.keys = File::open("/dev/null").unwrap();
     }
 
     /// What is on the screen.
@@ -96,3 +125,8 @@ impl Drop for Terminal {
         let _ended = self.child.wait();
     }
 }
+
+/// Held while a command starts.
+static STARTS: Mutex<()> = Mutex::new(());
+/// Time between checks whether the terminal was closed.
+const CHECK: Duration = Duration::from_millis(50);

@@ -164,6 +164,64 @@ fn the_line_console_is_interrupted_and_continues() {
     assert!(debug.edits_lines());
 }
 
+/// Each signal that ends a process restores the terminal, while the session waits for a key and while
+/// a run is under way.
+#[test]
+fn signals_restore_the_terminal() {
+    let capture = Capture::new("debug-screen-signals", MANY);
+    let first = numbered("__u8 *data = ");
+    for ending in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        for runs in [false, true] {
+            let mut debug = capture.debug(&["--command", "break fault"]);
+            wait_for_line(&debug, first);
+            assert!(debug.is_taken_over());
+            if runs {
+                debug.press("c");
+                debug.wait_for("the run", |text| text.contains("continue … (Ctrl-C ends it)"));
+            }
+            signal(&debug, ending);
+            assert!(debug.wait().success(), "{ending}, during a run: {runs}");
+            assert_restored(&debug);
+        }
+    }
+}
+
+/// A terminal that is closed ends the session, which has nothing to read any more.
+#[test]
+fn a_closed_terminal_ends_the_session() {
+    let capture = Capture::new("debug-screen-closed", 2);
+    for words in [&[][..], &["--console"]] {
+        let mut debug = capture.debug(words);
+        let prompt = if words.is_empty() { "q quit" } else { "(xway)" };
+        debug.wait_for("the session", |text| text.contains(prompt));
+        debug.close();
+        debug.wait();
+    }
+}
+
+/// The variables of the caller are shown, with its line.
+#[test]
+fn the_caller_is_chosen() {
+    let capture = Capture::new("debug-screen-frames", 1);
+    let mut debug = capture.debug(&["--command", "break weigh", "--command", "continue"]);
+    debug.wait_for("the function", |text| text.contains("weigh at locals.bpf.c"));
+    let call = numbered("weight = weigh(");
+    debug.press("u");
+    let text = debug.wait_for("the caller", |text| {
+        text.contains(&format!("#1 {}", at(call))) && text.contains("endpoint = {address")
+    });
+    assert!(text.contains(&format!("▶  {call} ")), "{text}");
+    debug.press("d");
+    debug.wait_for("the function", |text| !text.contains("#1 ") && text.contains("weigh at"));
+    debug.press("u");
+    debug.wait_for("the caller", |text| text.contains("#1 "));
+    debug.press("n");
+    debug.wait_for("the innermost function", |text| !text.contains("#1 "));
+    debug.press("q");
+    assert!(debug.wait().success());
+    assert_restored(&debug);
+}
+
 /// A script runs before the panes are shown; its errors are printed after the terminal is restored.
 #[test]
 fn a_script_that_fails_ends_the_session() {

@@ -42,6 +42,11 @@ impl<'a> Watch<'a> {
         self.entry.revents != 0
     }
 
+    /// The descriptor failed, or its other end was closed.
+    pub fn is_closed(&self) -> bool {
+        self.entry.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+    }
+
     fn new(fd: BorrowedFd<'a>, events: i16) -> Self {
         let entry = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
         Self { entry, _fd: PhantomData }

@@ -171,6 +171,35 @@ fn data_instructions_and_verdicts_stop_a_run() {
     assert_eq!(client.stopped().text.as_deref(), Some("end of the capture"));
 }
 
+/// The launch configuration of the documentation, with this object and capture.
+#[test]
+fn the_documented_configuration_launches() {
+    let folder = Folder::new("dap-launch-json");
+    let text = include_str!("../../../docs/debug.md");
+    let blocks = text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let files: Vec<Value> = blocks.filter_map(|block| serde_json::from_str(block).ok()).collect();
+    let extension = files.iter().find(|file| !file["contributes"].is_null()).unwrap();
+    let debugger = &extension["contributes"]["debuggers"][0];
+    assert_eq!(debugger["args"], json!(["debug", "--dap"]), "as `Client::start` has them");
+    let file = files.iter().find(|file| !file["configurations"].is_null()).unwrap();
+    let mut keys = file["configurations"][0].clone();
+    assert_eq!(keys["type"], debugger["type"]);
+    // The object has other names, and no variable to be set.
+    keys["object"] = object("test/locals").into();
+    keys["in"] = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]).into();
+    keys["source"] = folder.path().to_str().unwrap().into();
+    keys["program"] = "locals_first".into();
+    keys["set"] = json!(["runs=7"]);
+    let mut client = Client::start();
+    client.ask(Command::Initialize(InitializeArguments::default()));
+    let response = client.ask(Command::Launch(launch(keys)));
+    assert!(response.success, "{response:?}");
+    assert!(matches!(client.next_event(), Event::Initialized));
+    client.ask(Command::ConfigurationDone);
+    assert!(matches!(client.stopped().reason, StoppedEventReason::Entry));
+    assert_eq!(client.evaluate("runs"), "7");
+}
+
 /// Each frame has its variables, and expressions are of the frame that they name.
 #[test]
 fn each_frame_has_its_scopes() {

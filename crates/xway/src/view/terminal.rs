@@ -3,13 +3,17 @@
 //! Rule: it is restored when the value is dropped, also by a panic, and by every signal that ends
 //! the command orderly.
 
-use std::io::{self, Stderr};
+use std::io::{self, IsTerminal as _, Stderr};
+use std::os::fd::AsFd as _;
 use std::panic;
 use std::sync::Once;
+use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event};
 use ratatui::crossterm::{execute, terminal};
 use ratatui::{Frame, Terminal};
+use sys::poll::{self, Watch};
 
 use super::live;
 
@@ -51,6 +55,61 @@ impl Drop for FullScreen {
         restore();
         // The cursor was hidden while drawing.
         let _closed = self.0.show_cursor();
+    }
+}
+
+/// What the user did at the terminal.
+///
+/// Rule: crossterm never returns from reading a terminal that was closed, so that is checked
+/// before.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    /// Events come from standard input; from the controlling terminal if it is another file.
+    is_stdin: bool,
+}
+
+/// What came within the time to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    Event(Event),
+    Nothing,
+    /// The terminal was closed.
+    End,
+}
+
+impl Input {
+    pub fn new() -> Self {
+        Self { is_stdin: io::stdin().is_terminal() }
+    }
+
+    /// Waits for an event.
+    ///
+    /// # Errors
+    /// The terminal cannot be read.
+    pub fn wait(self, timeout: Duration) -> io::Result<Arrived> {
+        if !self.is_stdin {
+            return read(timeout);
+        }
+        for timeout in [Duration::ZERO, timeout] {
+            let stdin = io::stdin();
+            let mut watch = [Watch::readable(stdin.as_fd())];
+            poll::wait(&mut watch, Some(timeout)).map_err(io::Error::other)?;
+            if watch[0].is_closed() {
+                return Ok(Arrived::End);
+            }
+            let arrived = read(Duration::ZERO)?;
+            if arrived != Arrived::Nothing {
+                return Ok(arrived);
+            }
+        }
+        Ok(Arrived::Nothing)
+    }
+}
+
+fn read(timeout: Duration) -> io::Result<Arrived> {
+    match event::poll(timeout)? {
+        true => event::read().map(Arrived::Event),
+        false => Ok(Arrived::Nothing),
     }
 }
 

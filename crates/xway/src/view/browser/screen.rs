@@ -4,18 +4,19 @@ use std::io;
 use std::time::Duration;
 
 use ratatui::Frame;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{Event, KeyEventKind};
 use ratatui::widgets::Paragraph;
 
 use super::draw::{height, picture};
 use super::keys::Effect;
 use super::{Browsable, Browser, Sheet};
-use crate::view::terminal::FullScreen;
+use crate::view::terminal::{Arrived, FullScreen, Input};
 
 /// The terminal, the state that was shown last, and what the reader chose.
 #[derive(Debug)]
 pub struct BrowserScreen {
     terminal: FullScreen,
+    input: Input,
     browser: Browser,
     head: String,
     sheets: Vec<Sheet>,
@@ -24,9 +25,9 @@ pub struct BrowserScreen {
 impl BrowserScreen {
     /// Takes over the terminal of standard error.
     pub fn open() -> io::Result<Self> {
-        let terminal = FullScreen::open()?;
+        let (terminal, input) = (FullScreen::open()?, Input::new());
         let (head, sheets) = (String::new(), Vec::new());
-        Ok(Self { terminal, browser: Browser::default(), head, sheets })
+        Ok(Self { terminal, input, browser: Browser::default(), head, sheets })
     }
 
     /// Shows a new state, unless the reader paused.
@@ -37,12 +38,18 @@ impl BrowserScreen {
         }
     }
 
-    /// Reacts to keys that were pressed; returns `false` when the reader quits.
+    /// Reacts to keys that were pressed; returns `false` when the reader quits or the terminal was
+    /// closed.
     pub fn react(&mut self) -> io::Result<bool> {
         let mut is_changed = false;
-        while event::poll(Duration::ZERO)? {
+        loop {
+            let event = match self.input.wait(Duration::ZERO)? {
+                Arrived::Event(event) => event,
+                Arrived::Nothing => break,
+                Arrived::End => return Ok(false),
+            };
             is_changed = true;
-            let Event::Key(key) = event::read()? else { continue };
+            let Event::Key(key) = event else { continue };
             if key.kind == KeyEventKind::Release {
                 continue;
             }
@@ -58,7 +65,7 @@ impl BrowserScreen {
     }
 
     fn draw(&mut self) {
-        let Self { terminal, browser, head, sheets } = self;
+        let Self { terminal, browser, head, sheets, .. } = self;
         let show = |frame: &mut Frame<'_>| {
             browser.limit(sheets, height(head, frame.area()));
             let text = picture(browser, head, sheets, frame.area());

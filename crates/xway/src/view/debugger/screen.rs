@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
 use sys::signal::Stop;
 
 use super::Panes;
 use super::draw::draw;
-use crate::view::terminal::FullScreen;
+use crate::view::terminal::{Arrived, FullScreen, Input};
 
 /// The terminal.
 #[derive(Debug)]
@@ -28,11 +28,12 @@ pub struct DebuggerScreen {
 #[derive(Debug)]
 pub struct Keyboard {
     signals: Stop,
+    input: Input,
     /// Keys that were pressed during a motion.
     waiting: Mutex<(VecDeque<KeyEvent>, Instant)>,
     /// Requests to end a motion.
     requests: AtomicU32,
-    /// A signal that ends the session came.
+    /// A signal that ends the session came, or the terminal was closed.
     has_ended: AtomicBool,
 }
 
@@ -46,10 +47,11 @@ impl DebuggerScreen {
         let signals = Stop::new().map_err(io::Error::other)?;
         let terminal = FullScreen::open()?;
         // Opens what events are read from.
-        event::poll(Duration::ZERO)?;
+        let input = Input::new();
+        input.wait(Duration::ZERO)?;
         let waiting = Mutex::new((VecDeque::new(), Instant::now()));
         let (requests, has_ended) = (AtomicU32::new(0), AtomicBool::new(false));
-        let keyboard = Arc::new(Keyboard { signals, waiting, requests, has_ended });
+        let keyboard = Arc::new(Keyboard { signals, input, waiting, requests, has_ended });
         Ok(Self { terminal, keyboard })
     }
 
@@ -81,7 +83,7 @@ pub enum Next {
     Key(KeyEvent),
     /// The terminal has another size.
     Resize,
-    /// A signal ended the session.
+    /// A signal ended the session, or the terminal was closed.
     End,
 }
 
@@ -91,19 +93,28 @@ impl Keyboard {
         let mut waiting = self.waiting();
         if waiting.1.elapsed() >= CHECK {
             waiting.1 = Instant::now();
-            // A terminal that cannot be read sends a signal.
-            let _closed = self.read_during_motion(&mut waiting.0);
+            if self.read_during_motion(&mut waiting.0).is_err() {
+                self.has_ended.store(true, Relaxed);
+            }
         }
-        self.requests.load(Relaxed)
+        match self.has_ended.load(Relaxed) {
+            // It also ends a motion that begins afterwards.
+            true => self.requests.fetch_add(1, Relaxed) + 1,
+            false => self.requests.load(Relaxed),
+        }
     }
 
     fn read_during_motion(&self, waiting: &mut VecDeque<KeyEvent>) -> io::Result<()> {
         if self.signals.pending().is_some() {
             self.has_ended.store(true, Relaxed);
-            self.requests.fetch_add(1, Relaxed);
         }
-        while event::poll(Duration::ZERO)? {
-            match pressed(&event::read()?) {
+        loop {
+            let event = match self.input.wait(Duration::ZERO)? {
+                Arrived::Event(event) => event,
+                Arrived::Nothing => return Ok(()),
+                Arrived::End => return Err(io::ErrorKind::UnexpectedEof.into()),
+            };
+            match pressed(&event) {
                 Some(key) if ends_motion(key) => {
                     waiting.clear();
                     self.requests.fetch_add(1, Relaxed);
@@ -112,7 +123,6 @@ impl Keyboard {
                 _ => {}
             }
         }
-        Ok(())
     }
 
     fn next(&self) -> io::Result<Next> {
@@ -123,12 +133,11 @@ impl Keyboard {
             if let Some(key) = self.waiting().0.pop_front() {
                 return Ok(Next::Key(key));
             }
-            if !event::poll(CHECK)? {
-                continue;
-            }
-            match event::read()? {
-                Event::Resize(..) => return Ok(Next::Resize),
-                event => {
+            match self.input.wait(CHECK)? {
+                Arrived::Nothing => {}
+                Arrived::End => return Ok(Next::End),
+                Arrived::Event(Event::Resize(..)) => return Ok(Next::Resize),
+                Arrived::Event(event) => {
                     if let Some(key) = pressed(&event) {
                         return Ok(Next::Key(key));
                     }
