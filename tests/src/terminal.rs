@@ -61,8 +61,8 @@ impl Terminal {
         Self { child, keys, parser, reader: Some(Reader { is_closed, thread }) }
     }
 
-    /// Closes the terminal, as a window that the user closes: nothing can be read from it or written
-    /// to it any more.
+    /// Closes the terminal, as a window that the user closes: nothing can be read from it or
+    /// written to it any more.
     pub fn close(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.is_closed.store(true, Relaxed);

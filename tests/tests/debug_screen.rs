@@ -164,8 +164,8 @@ fn the_line_console_is_interrupted_and_continues() {
     assert!(debug.edits_lines());
 }
 
-/// Each signal that ends a process restores the terminal, while the session waits for a key and while
-/// a run is under way.
+/// Each signal that ends a process restores the terminal, while the session waits for a key and
+/// while a run is under way.
 #[test]
 fn signals_restore_the_terminal() {
     let capture = Capture::new("debug-screen-signals", MANY);

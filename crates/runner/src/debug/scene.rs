@@ -139,7 +139,7 @@ impl<'a> Scene<'a> {
         Some(value)
     }
 
-    /// The same position, with another chosen frame.
+    /// This position, with another chosen frame.
     pub fn in_frame(&self, frame: usize) -> Self {
         Self { frame, ..*self }
     }
@@ -147,13 +147,13 @@ impl<'a> Scene<'a> {
     /// The frames of the stack, innermost first.
     pub fn stack(&self) -> Vec<StackFrame<'a>> {
         let active = self.frames().iter().rev().enumerate();
-        active.flat_map(|(number, frame)| frames(frame, self.object, number == 0)).collect()
+        active.flat_map(|(number, frame)| frames(frame, &self.object.locals, number == 0)).collect()
     }
 
     /// The chosen frame of the stack.
     pub fn chosen(&self) -> Option<StackFrame<'a>> {
         match self.frame {
-            0 => frames(self.tracker.frame()?, self.object, true).into_iter().next(),
+            0 => frames(self.tracker.frame()?, &self.object.locals, true).into_iter().next(),
             number => self.stack().into_iter().nth(number),
         }
     }

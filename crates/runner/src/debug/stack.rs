@@ -3,11 +3,10 @@
 //! Rule: a compiled function that calls another has its registers and its slot at the call. The
 //! call preserves r6 to r10; arguments have in the caller the values that were passed.
 
-use spec::dwarf::{Inlined, Machine};
+use spec::dwarf::{Inlined, Locals, Machine};
 use spec::insn::Insn;
 use vm::Step;
 
-use super::scene::Object;
 use super::tracker::Frame;
 
 /// A function of the source that is active.
@@ -24,11 +23,11 @@ pub struct StackFrame<'a> {
 }
 
 /// The frames of a compiled function, innermost first.
-pub fn frames<'a>(frame: &'a Frame, object: &'a Object, runs: bool) -> Vec<StackFrame<'a>> {
+pub fn frames<'a>(frame: &'a Frame, locals: &'a Locals, runs: bool) -> Vec<StackFrame<'a>> {
     let (name, slot, _) = function(frame);
     let mut frames = Vec::new();
     let mut called = None;
-    for inlined in object.locals.inlined_at(name, slot) {
+    for inlined in locals.inlined_at(name, slot) {
         frames.push(StackFrame { frame, inlined: Some(inlined), called, runs });
         called = Some(inlined);
     }

@@ -80,8 +80,7 @@ impl Value {
         let Self::Typed { raw, missing, .. } = part else { return None };
         let size = usize::try_from(types.size_of(type_id)?).ok()?;
         if !missing.is_empty() {
-            let content = Content { bytes: vec![0; size], missing: vec![0..size] };
-            return Some(Self::partial(content, types, type_id));
+            return Some(Self::partial(Content::missing(size), types, type_id));
         }
         let word = raw.iter().rev().fold(0_i128, |word, byte| word << 8 | i128::from(*byte));
         let word = word >> (start % 8) & ((1 << bits) - 1);
@@ -93,7 +92,9 @@ impl Value {
 
     /// Whether no byte of the value is known.
     pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Typed { raw, missing, .. } if *missing == [0..raw.len()])
+        let Self::Typed { raw, missing, .. } = self else { return false };
+        let len: usize = missing.iter().map(Range::len).sum();
+        len > 0 && len == raw.len()
     }
 
     /// The value as an integer, if it is one.

@@ -110,8 +110,7 @@ impl Location {
         };
         let pieces = pieces(expression(code), encoding, find, machine)?;
         let content = assembled(&pieces, size, machine);
-        let is_known = content.missing != [0..size] || size == 0;
-        is_known.then_some(content)
+        (size == 0 || !content.is_missing()).then_some(content)
     }
 }
 
@@ -207,6 +206,19 @@ fn bytes(
 }
 
 impl Content {
+    /// A value that the compiler keeps nowhere.
+    pub fn missing(size: usize) -> Self {
+        let mut content = Self::default();
+        content.skip(size);
+        content
+    }
+
+    /// Whether all bytes are missing.
+    pub fn is_missing(&self) -> bool {
+        let missing: usize = self.missing.iter().map(Range::len).sum();
+        missing > 0 && missing == self.bytes.len()
+    }
+
     /// Adds bytes that are missing.
     fn skip(&mut self, len: usize) {
         let start = self.bytes.len();
@@ -308,7 +320,7 @@ mod tests {
         let code = [op(DW_OP_reg1), p, 4, p, 4, op(DW_OP_reg2), p, 2];
         let content = read(&code, 12).unwrap();
         assert_eq!(content.bytes, [0x10, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0]);
-        assert_eq!(content.missing, [4..8, 10..12]);
+        assert_eq!(content.missing, vec![4..8, 10..12]);
         assert_eq!(read(&[p, 8], 8), None, "no byte is known");
         // More than the variable has.
         assert_eq!(read(&[op(DW_OP_reg1), p, 0xff, 0x7f], 2).unwrap().bytes, [16, 0]);

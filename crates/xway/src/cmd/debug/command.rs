@@ -137,13 +137,7 @@ fn command(name: &str, rest: &str) -> Result<Command> {
             let is_temporary = name == "tbreak";
             Command::Break { place: place.parse()?, condition, is_temporary }
         }
-        "dprintf" => {
-            let parts = rest.split_once(',').context("expected PLACE,MESSAGE")?;
-            let message = parts.1.trim();
-            let quoted = message.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-            let message = quoted.unwrap_or(message).parse()?;
-            Command::Log { place: parts.0.parse()?, message }
-        }
+        "dprintf" => log(rest)?,
         "hits" => {
             let (number, hits) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             let hits = optional(hits).map(|hits| hits.parse()).transpose()?;
@@ -201,8 +195,17 @@ fn command(name: &str, rest: &str) -> Result<Command> {
     })
 }
 
-/// `x OFFSET LENGTH` of the packet, or as in gdb `x/16xb POINTER`: a number of units of 1, 2, 4 or 8
-/// bytes, which `b`, `h`, `w` and `g` name.
+/// `PLACE,MESSAGE`.
+fn log(rest: &str) -> Result<Command> {
+    let (place, message) = rest.split_once(',').context("expected PLACE,MESSAGE")?;
+    let message = message.trim();
+    let quoted = message.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let message = quoted.unwrap_or(message).parse()?;
+    Ok(Command::Log { place: place.parse()?, message })
+}
+
+/// `x OFFSET LENGTH` of the packet, or as in gdb `x/16xb POINTER`: a number of units of 1, 2, 4 or
+/// 8 bytes, which `b`, `h`, `w` and `g` name.
 fn examine(format: &str, rest: &str) -> Result<Command> {
     let mut words = rest.split_whitespace();
     let first = words.next().unwrap_or("0");
