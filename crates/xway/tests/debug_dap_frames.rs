@@ -1,5 +1,5 @@
-//! `xway debug --dap`: frames of the stack, runs backward, the documented configuration, and clients
-//! that break the protocol.
+//! `xway debug --dap`: frames of the stack, runs backward, the documented configuration, and
+//! clients that break the protocol.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
