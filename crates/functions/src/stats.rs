@@ -237,7 +237,7 @@ mod tests {
         for (object, reasons) in [
             (crate::drop::OBJECT, labels_of(&crate::drop::Reason::ALL, crate::drop::Reason::label)),
             (
-                crate::forward::OBJECT,
+                crate::route::OBJECT,
                 labels_of(&crate::forward::Reason::ALL, crate::forward::Reason::label),
             ),
         ] {

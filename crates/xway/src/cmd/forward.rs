@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use control::forward::{ForwardOptions, configure};
-use functions::forward::{Config, Nat};
+use functions::route::{Config, Nat};
 
 use super::{Context, Exit};
 use crate::args::ForwardArgs;

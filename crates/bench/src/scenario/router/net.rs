@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use functions::forward::{self, Config, Maps, Nat};
+use functions::route::{self, Config, Maps, Nat};
 use functions::stats::{self, Stats};
 use kernel::{Link, LoadOptions, Mode, Object};
 use lab::{LinkOptions, Router};
@@ -120,7 +120,7 @@ impl Net {
 
     /// Attaches the routing program, until the link is dropped. Without it Linux routes.
     pub fn route_by_xdp(&self) -> Result<Link> {
-        attach(&self.near, &self.forward, forward::PROGRAM)
+        attach(&self.near, &self.forward, route::PROGRAM)
     }
 
     /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. The list
@@ -150,7 +150,7 @@ impl Net {
     /// Packets that the program counted since the router was created.
     pub fn xdp_statistics(&self) -> Result<Stats> {
         let labels: Vec<_> =
-            forward::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
+            route::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
         Ok(Stats::read(self.forward.map(stats::MAP)?, &labels)?)
     }
 
@@ -181,12 +181,13 @@ fn attach(place: &Place, object: &Object, name: &str) -> Result<Link> {
 /// `forward`, which translates nothing and routes between two interfaces.
 fn program(places: [&Place; 2]) -> Result<Object> {
     let config = Config { nat: Nat::Off, ..Config::default() };
-    let mut spec = Spec::parse("forward", forward::OBJECT)?;
+    let mut spec = Spec::parse("forward", route::OBJECT)?;
     config.apply(&mut spec)?;
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
     let object = Object::load(&spec, &LoadOptions::default())?;
     let maps = Maps::find(|name| object.map(name))?;
     let ports = [port(places[0])?, port(places[1])?];
-    places[1].run(|| forward::update(&config, &ports, &maps).map(drop))??;
+    places[1].run(|| route::update(&config, &ports, &maps).map(drop))??;
     Ok(object)
 }
 
