@@ -238,7 +238,7 @@ mod tests {
             (crate::drop::OBJECT, labels_of(&crate::drop::Reason::ALL, crate::drop::Reason::label)),
             (
                 crate::route::OBJECT,
-                labels_of(&crate::forward::Reason::ALL, crate::forward::Reason::label),
+                labels_of(&crate::route::Reason::ALL, crate::route::Reason::label),
             ),
         ] {
             let spec = Spec::parse("object", object).unwrap();
