@@ -116,7 +116,7 @@ fn running(
 
 /// The generation of a program if it is `forward`, and the id of its table of interfaces, which
 /// programs that route between each other share.
-fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
+pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
     let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
     if generation.map_if_kept(route::PORTS)?.is_none() {
@@ -180,7 +180,8 @@ fn check_lockout(
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
-    let names = [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
+    let names =
+        [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
     let [nat4, nat6, translates, tx, own, index] = names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
     let (tx, own, index) = (tx?, own?, index?);

@@ -80,6 +80,11 @@ impl<R: Routed> Forward<R> {
         R::update(&self.site, &self.judge, config, egress);
     }
 
+    /// A map of the program that judges.
+    pub fn map(&self, name: &str) -> &R::Map {
+        self.judge.map(name)
+    }
+
     pub fn judge(&mut self, port: Port, packet: &[u8]) -> Judgement {
         R::judge(&self.site, &mut self.judge, packet, self.ports[port as usize])
     }

@@ -107,7 +107,8 @@ impl Config {
         }
         spec.set_global("route_set_mask", &(sets - 1).to_le_bytes())?;
         let state = RandomState::new();
-        let seed: Vec<u8> = (0..SEEDS).flat_map(|n| (state.hash_one(n) | 1).to_le_bytes()).collect();
+        let seed: Vec<u8> =
+            (0..SEEDS).flat_map(|n| (state.hash_one(n) | 1).to_le_bytes()).collect();
         spec.set_global("route_seed", &seed)
     }
 }

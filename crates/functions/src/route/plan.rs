@@ -112,12 +112,13 @@ impl Plan {
         let has_translations = u32::from(!config.translations.is_empty());
         plan.translates.insert(vec![0; 4], has_translations.to_le_bytes().to_vec());
         let none = abi::Port { mac: 0, ifindex: 0, zero: 0 };
-        plan.ports = (0..MOST_PORTS).map(|number| (bytes(number), none.to_bytes().to_vec())).collect();
+        plan.ports =
+            (0..MOST_PORTS).map(|number| (bytes(number), none.to_bytes().to_vec())).collect();
         for port in ports {
             let number = number_of(port.ifindex, ports).ok_or(Conflict::TooManyPorts)?;
-            let mac = port.mac.map_or(0, |mac| {
-                mac.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-            });
+            let mac = port
+                .mac
+                .map_or(0, |mac| mac.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
             let ifindex = port.ifindex;
             let entry = abi::Port { mac, ifindex, zero: 0 };
             plan.ports.insert(bytes(number), entry.to_bytes().to_vec());
@@ -310,13 +311,17 @@ mod tests {
         };
         let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
         update(&old, &[port(1)], &maps).unwrap();
-        let before: Vec<Table> =
-            [&nat4, &nat6, &translates, &tx, &ports, &index].map(|map| table::read(map).unwrap()).into_iter().collect();
+        let before: Vec<Table> = [&nat4, &nat6, &translates, &tx, &ports, &index]
+            .map(|map| table::read(map).unwrap())
+            .into_iter()
+            .collect();
         let new = config(&["10.1.0.2 udp 1 -> 10.1.1.3", "2001:db8::3 -> 2001:db8:1::3"]);
         let error = update(&Config { replies: false, ..new.clone() }, &[port(2)], &maps);
         assert!(error.is_err(), "{error:?}");
-        let after: Vec<Table> =
-            [&nat4, &nat6, &translates, &tx, &ports, &index].map(|map| table::read(map).unwrap()).into_iter().collect();
+        let after: Vec<Table> = [&nat4, &nat6, &translates, &tx, &ports, &index]
+            .map(|map| table::read(map).unwrap())
+            .into_iter()
+            .collect();
         assert_eq!(after, before);
     }
 }
