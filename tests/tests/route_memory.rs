@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use control::Control;
 use control::route_memory::Follower;
 use functions::route::abi::{self, Fields, Processor};
-use functions::route::{CONTROL, Config, PROCESSORS};
+use functions::route::{CONTROL, Config, PROCESSORS, SETS};
 use kernel::{KernelRuntime, Map};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router, until};
@@ -288,4 +288,23 @@ fn the_daemon_follows_and_routers_work_without_it() {
     let last = net.read();
     net.ip("route add blackhole 10.7.0.0/16");
     assert_eq!(net.read(), last);
+}
+
+#[test]
+fn a_memory_of_another_size_replaces_the_program() {
+    let net = Net::new();
+    let sets = || {
+        let path = pin(&net.xway.state().join("bpf"), SETS).unwrap();
+        Map::from_pin_read_only(&path).unwrap().info().max_entries
+    };
+    let cpus = u32::try_from(sys::cpu::possible().unwrap()).unwrap();
+    assert_eq!(sets(), 16_384 * cpus);
+    let again = net.xway.run_in(&net.net.b, &["forward", "eth0", "eth1", "--memory", "5000"]);
+    assert!(again.error().contains("--replace"));
+    assert_eq!(sets(), 16_384 * cpus);
+    for (entries, expected) in [("5000", 4096 * cpus), ("0", 1)] {
+        let words = ["forward", "eth0", "eth1", "--memory", entries, "--replace"];
+        net.xway.run_in(&net.net.b, &words).ended(0);
+        assert_eq!(sets(), expected);
+    }
 }

@@ -106,6 +106,9 @@ fn running(
     if let Some(omitted) = together.iter().find(|name| !named(name)).cloned() {
         return Err(FunctionError::InterfaceOmitted { interfaces: together, omitted }.into());
     }
+    if !has_memory(&generation, &options.config)? {
+        return Ok(None);
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -143,6 +146,14 @@ fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+/// Whether it was loaded with a memory of the configured size.
+fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
+    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    let wanted = spec.map(route::SETS).map(|def| def.max_entries);
+    Ok(wanted == Some(generation.map(route::SETS)?.info().max_entries))
 }
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.

@@ -185,9 +185,8 @@ impl<'a> Message<'a> {
                 deciding.by_service |= service != 0;
                 for kind in attributes() {
                     match kind {
-                        FRA_IP_PROTO | FRA_SPORT_RANGE | FRA_DPORT_RANGE => {
-                            deciding.by_ports = true;
-                        }
+                        FRA_IP_PROTO | FRA_SPORT_RANGE | FRA_DPORT_RANGE | FRA_SPORT_MASK
+                        | FRA_DPORT_MASK => deciding.by_ports = true,
                         // Known ones that are not of packets, or of what every lookup has.
                         1..FRA_IP_PROTO => {}
                         _ => deciding.by_service = true,
@@ -234,6 +233,8 @@ const RTA_NH_ID: u16 = 30;
 const FRA_IP_PROTO: u16 = 22;
 const FRA_SPORT_RANGE: u16 = 23;
 const FRA_DPORT_RANGE: u16 = 24;
+const FRA_SPORT_MASK: u16 = 28;
+const FRA_DPORT_MASK: u16 = 29;
 /// Bytes of a part that are read; the kernel fills a dump's parts as far.
 const PART: usize = 32 << 10;
 /// Parts for one call, so that a dump of a million routes does not keep its caller busy.
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(route(header(0, 0), &[(1, &[1; 4]), (30, &[7; 4])]), several);
         assert_eq!(rule(header(8, 0), &[]), Deciding { by_source: true, ..none });
         assert_eq!(rule(header(0, 4), &[]), Deciding { by_service: true, ..none });
-        for kind in [FRA_IP_PROTO, FRA_SPORT_RANGE, FRA_DPORT_RANGE] {
+        for kind in [FRA_IP_PROTO, FRA_SPORT_RANGE, FRA_DPORT_RANGE, FRA_SPORT_MASK] {
             let attributes: &[(u16, &[u8])] = &[(15, &[0; 4]), (kind, &[0; 4])];
             assert_eq!(rule(header(0, 0), attributes), Deciding { by_ports: true, ..none });
         }
