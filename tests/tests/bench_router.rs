@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use bench::router::{Net, Table, measure};
+use bench::router::{Memory, Net, Table, measure, statistics};
 use bench::{Harness, Scenario, Silent, Testbed};
 use lab::{Capture, until};
 use report::figure::Shape;
@@ -25,9 +25,11 @@ fn each_destination_is_reached_by_every_router() {
     let stream = net.stream(&destinations).unwrap();
     let mac = net.lab.c.mac("eth0").unwrap();
     let sink = Capture::open(&net.lab.c, "eth0").unwrap();
-    for is_xdp in [false, true] {
-        let link = is_xdp.then(|| net.route_by_xdp().unwrap());
-        let before = net.xdp_statistics().unwrap();
+    let modes = [Memory::Followed, Memory::Unfollowed, Memory::Off].map(Some);
+    for mode in [None].into_iter().chain(modes) {
+        let program = net.program(mode.unwrap_or(Memory::Off)).unwrap();
+        let link = mode.map(|_| net.attach(program).unwrap());
+        let before = statistics(program).unwrap();
         let flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
         let mut missing: BTreeSet<_> = destinations.iter().copied().collect();
         while !missing.is_empty() {
@@ -37,9 +39,9 @@ fn each_destination_is_reached_by_every_router() {
             missing.remove(&destination(&frame));
         }
         drop(flood);
-        let counted = net.xdp_statistics().unwrap().since(&before);
+        let counted = statistics(program).unwrap().since(&before);
         let (routed, all) = (counted.verdict(Verdict::Redirect).packets, counted.total().packets);
-        assert_eq!(routed > 0, is_xdp, "{counted:?}");
+        assert_eq!(routed > 0, mode.is_some(), "{mode:?}: {counted:?}");
         let passed = counted.verdict(Verdict::Pass).packets;
         assert_eq!(routed + passed, all, "{counted:?}");
         assert!(passed < STRAY, "{counted:?}");
@@ -59,14 +61,15 @@ fn without_a_route_nothing_passes_the_router() {
     let net = Net::build().unwrap();
     let _ending = net.end_frames().unwrap();
     let stream = net.stream(&destinations).unwrap();
-    let _link = net.route_by_xdp().unwrap();
+    let program = net.program(Memory::Followed).unwrap();
+    let _link = net.attach(program).unwrap();
     let before = net.arrived().unwrap();
     let _flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
     until("packets at the router", PATIENCE, || {
-        Ok((net.xdp_statistics().unwrap().total().packets > 1_000).then_some(()))
+        Ok((statistics(program).unwrap().total().packets > 1_000).then_some(()))
     })
     .unwrap();
-    assert_eq!(net.xdp_statistics().unwrap().verdict(Verdict::Redirect).packets, 0);
+    assert_eq!(statistics(program).unwrap().verdict(Verdict::Redirect).packets, 0);
     let arrived = net.arrived().unwrap() - before;
     assert!(arrived < STRAY, "{arrived}");
 }
@@ -79,7 +82,7 @@ fn values_are_measured_and_reported() {
     let absent = &bench.notes().absent;
     assert!(absent.iter().all(|gone| is_held_up(&gone.reason)), "{absent:?}");
     let is_reported = |row: &str| bench.median(row).is_some() || reason(&bench, row).is_some();
-    for way in ["linux", "xdp"] {
+    for way in ["linux", "xdp", "xdp-unfollowed", "xdp-no-memory"] {
         for size in ["1-route", "full"] {
             let row = format!("{way}/{size}");
             assert!(is_reported(&row) && bench.median(&row).is_none_or(|pps| pps > 0.0), "{row}");
@@ -100,7 +103,7 @@ fn values_are_measured_and_reported() {
     let is_whole = absent.is_empty();
     assert!(notes.contains("costs xdp") || !is_whole, "{notes}");
     let ratios = bench.finish(Host::default()).unwrap().ratios.len();
-    assert!(if is_whole { ratios == 4 } else { ratios <= 4 }, "{ratios} ratios");
+    assert!(if is_whole { ratios == 10 } else { ratios <= 10 }, "{ratios} ratios");
     // Those of other tests may come and go beside it.
     until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
         .unwrap();

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use functions::forward::{Config, Nat};
+use functions::route::{Config, Nat};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use packet::{Mac, checksum};

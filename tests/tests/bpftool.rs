@@ -124,7 +124,7 @@ fn programs_maps_and_interfaces_are_as_bpftool_shows_them() {
     stage.run(&["drop", "eth0", "any udp 9"]).ended(0);
     let [(_, attached)] = stage.attached()[..] else { panic!("one program") };
     // One without pins, and one whose maps include an array of programs.
-    let objects = [object("forward.o"), object("test/maps.o")];
+    let objects = [object("route.o"), object("test/maps.o")];
     let held = objects.iter().flat_map(|object| object.programs());
     let programs: Vec<u32> = held.map(|program| program.id()).chain([attached]).collect();
     assert!(programs.len() >= 3, "{programs:?}");

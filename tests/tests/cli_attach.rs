@@ -47,7 +47,7 @@ fn objects_and_built_in_programs_in_both_modes() {
         for (word, name, program) in [
             (text(&any), "any", "any"),
             ("drop", "drop", "xway_drop"),
-            ("forward", "forward", "xway_forward"),
+            ("forward", "forward", "xway_route"),
         ] {
             let said = stage.json(&["attach", "eth0", word, "--mode", mode]);
             let expected = serde_json::json!({

@@ -137,7 +137,7 @@ fn kernel_and_engine_agree_on_every_program_of_ours() {
         ("drop", &rule),
         ("drop", &["--rule", "fd01::/64", "--program", "xway_drop_frags"]),
         ("forward", &nat),
-        ("forward", &["--program", "xway_forward_frags"]),
+        ("forward", &["--program", "xway_route_frags"]),
         (&prebuilt("test/talk_drop"), &[]),
         (&prebuilt("test/talk_forward"), &[]),
         (&prebuilt("test/paper_count"), &[]),

@@ -317,11 +317,11 @@ fn objects_without_types_are_composed_too() {
 fn our_own_functions_form_a_chain() {
     let parse = |name, bytes| Spec::parse(name, bytes).unwrap();
     let drop = parse("drop", functions::drop::OBJECT);
-    let forward = parse("forward", functions::forward::OBJECT);
+    let forward = parse("forward", functions::route::OBJECT);
     let go_on = VerdictSet::default();
     let links = [
         Link { spec: &drop, program: functions::drop::PROGRAM, go_on },
-        Link { spec: &forward, program: functions::forward::PROGRAM, go_on },
+        Link { spec: &forward, program: functions::route::PROGRAM, go_on },
     ];
     let object = load(&chain(&links).unwrap());
     let outcome = run(&object, functions::drop::PROGRAM, &asking(&[], 60));

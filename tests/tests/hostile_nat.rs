@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::forward::{Config, OBJECT, PROGRAM_FRAGS};
+use functions::route::{Config, OBJECT, PROGRAM_FRAGS};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use lab::{Capture, Router};

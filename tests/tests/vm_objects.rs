@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use functions::{drop, forward};
+use functions::{drop, route};
 use kernel::Object;
 use lab::frame::{Flow, Side, TcpFlags};
 use spec::btf::Btf;
@@ -224,10 +224,10 @@ fn drop_with_rules() {
 /// A router without routes: everything goes to the stack, for the same reasons.
 #[test]
 fn forward_without_routes() {
-    let mut spec = Spec::parse("forward.o", forward::OBJECT).unwrap();
-    forward::Config::default().apply(&mut spec).unwrap();
+    let mut spec = Spec::parse("route.o", route::OBJECT).unwrap();
+    route::Config::default().apply(&mut spec).unwrap();
     let packets = packets();
-    let (program, fill) = (forward::PROGRAM, Fill::NOTHING);
+    let (program, fill) = (route::PROGRAM, Fill::NOTHING);
     let job = Job { spec: &spec, program, packets: &packets, touches: &[], fill, ignored: &[] };
     assert_eq!(privately(|| arms("").judge_job(&job)), Judgement::Same);
 }

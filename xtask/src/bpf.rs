@@ -274,8 +274,8 @@ mod tests {
         let source = |object: &str| Source { path: PathBuf::new(), object: object.into() };
         let cases: [(&[&str], Option<&str>); 3] = [
             (&[], None),
-            (&["drop.o", "forward.o", "test/drop.o"], None),
-            (&["drop.o", "forward.o", "drop.o"], Some("drop.o")),
+            (&["drop.o", "route.o", "test/drop.o"], None),
+            (&["drop.o", "route.o", "drop.o"], Some("drop.o")),
         ];
         for (objects, expected) in cases {
             let sources: Vec<Source> = objects.iter().map(|name| source(name)).collect();

@@ -1,7 +1,7 @@
 //! The built-in `forward` program, a router with destination NAT. It is attached to all requested
 //! interfaces or to none.
 
-use functions::forward::{self, Config, Maps, Nat, Port};
+use functions::route::{self, Config, Maps, Nat, Port};
 use kernel::Map;
 use spec::{Map as _, Runtime as _, Spec};
 use sys::net::{Link, Netlink};
@@ -106,6 +106,9 @@ fn running(
     if let Some(omitted) = together.iter().find(|name| !named(name)).cloned() {
         return Err(FunctionError::InterfaceOmitted { interfaces: together, omitted }.into());
     }
+    if !has_memory(&generation, &options.config)? {
+        return Ok(None);
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -116,10 +119,14 @@ fn running(
 
 /// The generation of a program if it is `forward`, and the id of its table of interfaces, which
 /// programs that route between each other share.
-fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
+pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
     let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
-    let tables = generation.map(forward::TX)?.info().id;
+    if generation.map_if_kept(route::PORTS)?.is_none() {
+        // Of a version whose program had other maps: it can only be replaced.
+        return Ok(None);
+    }
+    let tables = generation.map(route::TX)?.info().id;
     Ok(Some((generation, tables)))
 }
 
@@ -141,9 +148,17 @@ fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Whether it was loaded with a memory of the configured size.
+fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
+    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    let wanted = spec.map(route::SETS).map(|def| def.max_entries);
+    Ok(wanted == Some(generation.map(route::SETS)?.info().max_entries))
+}
+
 /// Whether it was loaded for the configuration's treatment of packets without a translation.
 fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    let mut spec = Spec::parse(NAME, route::OBJECT)?;
     config.apply(&mut spec)?;
     let globals = spec.globals();
     let nat = globals.iter().find(|global| global.name == NAT_MODE);
@@ -164,23 +179,32 @@ fn check_lockout(
     options: &ForwardOptions,
 ) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    let mut spec = Spec::parse(NAME, route::OBJECT)?;
     config.apply(&mut spec)?;
-    let program = (&spec, forward::PROGRAM);
+    let program = (&spec, route::PROGRAM);
     lockout::check_program(control, program, target.place(), placement.lockout(), |engine| {
         if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
             // Without translations the program routes, or passes packets to the stack.
-            let _ = forward::update(config, &ports(targets), &maps);
+            let _ = route::update(config, &ports(targets), &maps);
         }
     })
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
-    let names = [forward::NAT4, forward::NAT6, forward::TX, forward::MACS];
-    let [nat4, nat6, tx, macs] = names.map(|name| generation.map(name));
-    let (nat4, nat6, tx, macs) = (nat4?, nat6?, tx?, macs?);
-    let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx, macs: &macs };
-    forward::update(config, &ports(targets), &maps)?;
+    let names =
+        [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
+    let [nat4, nat6, translates, tx, own, index] = names.map(|name| generation.map(name));
+    let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
+    let (tx, own, index) = (tx?, own?, index?);
+    let maps = Maps {
+        nat4: &nat4,
+        nat6: &nat6,
+        translates: &translates,
+        tx: &tx,
+        ports: &own,
+        index: &index,
+    };
+    route::update(config, &ports(targets), &maps)?;
     Ok(())
 }
 
@@ -189,24 +213,28 @@ fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Resul
 /// project run already, it joins their chain.
 fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    let mut spec = Spec::parse(NAME, route::OBJECT)?;
     config.apply(&mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
     record.add_to(&mut spec, placement.mode);
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
     let large = targets.iter().any(Target::has_large_frames);
-    by_frame_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
+    by_frame_size(large, [route::PROGRAM, route::PROGRAM_FRAGS], |program| {
         let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
         let mut shared = None;
         for target in targets {
             let (mode, ignore) = (placement.mode, options.ignore_stripped_tags);
             let tagging = Tagging::prepare(target, mode, ignore)?;
             let mut own = spec.clone();
+            if let Some(number) = route::number_of(target.ifindex.0, &ports(targets)) {
+                own.set_global(route::INGRESS, &number.to_le_bytes())?;
+            }
             tagging.apply(&mut own, &[program])?;
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
-                forward::update(config, &ports(targets), &Maps::find(|name| router.map(name))?)?;
+                route::update(config, &ports(targets), &Maps::find(|name| router.map(name))?)?;
                 shared = Some(router.tables(&spec)?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -276,4 +304,4 @@ fn ports(targets: &[Target]) -> Vec<Port> {
 
 const NAME: &str = "forward";
 /// The global variable that selects the treatment of packets without a translation.
-const NAT_MODE: &str = "forward_nat";
+const NAT_MODE: &str = "route_nat";

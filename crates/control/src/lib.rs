@@ -99,6 +99,7 @@ pub mod object;
 pub mod overview;
 pub mod rates;
 pub mod record;
+pub mod route_memory;
 pub mod session;
 pub mod snapshot;
 pub mod state;

@@ -257,7 +257,7 @@ fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Vec<String> {
 
 /// The built-in objects.
 const BUILTIN: &[(&str, &[u8])] =
-    &[("drop", functions::drop::OBJECT), ("forward", functions::forward::OBJECT)];
+    &[("drop", functions::drop::OBJECT), ("forward", functions::route::OBJECT)];
 
 #[cfg(test)]
 mod tests {

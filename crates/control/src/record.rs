@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use functions::forward;
+use functions::route;
 use kernel::Mode;
 use serde::{Deserialize, Serialize};
 use spec::{Map as _, MapDef, Spec};
@@ -51,15 +51,15 @@ impl Record {
 
     /// The record of `forward` on these interfaces.
     pub fn of_forward(
-        config: &forward::Config,
+        config: &route::Config,
         interfaces: &[String],
         ignore_stripped_tags: bool,
         placement: &Placement,
     ) -> Self {
         let mut interfaces = interfaces.to_vec();
         interfaces.sort();
-        let forward::Config { nat, translations, replies, malformed } = config.clone();
-        let forward = ForwardTable { interfaces, nat, translations, replies, malformed };
+        let route::Config { nat, translations, replies, malformed, memory } = config.clone();
+        let forward = ForwardTable { interfaces, nat, translations, replies, malformed, memory };
         let program = ProgramTable {
             forward: Some(forward),
             ignore_stripped_tags,

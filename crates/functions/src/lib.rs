@@ -10,9 +10,9 @@
 
 pub mod capture;
 pub mod drop;
-pub mod forward;
 pub mod losses;
 mod pass_or_drop;
+pub mod route;
 pub mod stats;
 pub mod table;
 pub mod tags;

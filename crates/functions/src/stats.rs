@@ -237,8 +237,8 @@ mod tests {
         for (object, reasons) in [
             (crate::drop::OBJECT, labels_of(&crate::drop::Reason::ALL, crate::drop::Reason::label)),
             (
-                crate::forward::OBJECT,
-                labels_of(&crate::forward::Reason::ALL, crate::forward::Reason::label),
+                crate::route::OBJECT,
+                labels_of(&crate::route::Reason::ALL, crate::route::Reason::label),
             ),
         ] {
             let spec = Spec::parse("object", object).unwrap();

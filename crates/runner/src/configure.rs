@@ -8,7 +8,7 @@ use std::path::Path;
 use control::inventory::parse_bytes;
 use control::object::Opened;
 use control::text;
-use functions::{drop, forward};
+use functions::{drop, route};
 use kernel::PerCpu;
 use spec::{Expect, Map, MapDef, Spec};
 
@@ -26,7 +26,7 @@ enum Function {
     #[default]
     None,
     Drop(drop::Config),
-    Forward(forward::Config),
+    Forward(route::Config),
 }
 
 /// Contents of one map in a file.
@@ -65,10 +65,10 @@ impl Configuration {
                 drop::update(config, &maps).map_err(Error::contents)?;
             }
             Function::Forward(config) => {
-                let port = |ifindex: &u32| forward::Port { ifindex: *ifindex, mac: None };
+                let port = |ifindex: &u32| route::Port { ifindex: *ifindex, mac: None };
                 let ports: Vec<_> = egress.iter().map(port).collect();
-                let maps = forward::Maps::find(&find)?;
-                forward::update(config, &ports, &maps).map_err(Error::contents)?;
+                let maps = route::Maps::find(&find)?;
+                route::update(config, &ports, &maps).map_err(Error::contents)?;
             }
         }
         for entries in &self.entries {
@@ -100,13 +100,13 @@ fn function(options: &Options, opened: &mut Opened) -> Result<Function> {
         return Ok(Function::Drop(config));
     }
     if is("forward") {
-        let nat = if options.nat_only { forward::Nat::Required } else { forward::Nat::Optional };
+        let nat = if options.nat_only { route::Nat::Required } else { route::Nat::Optional };
         let translations: Result<_> =
             options.translations.iter().map(|text| Ok(text.parse()?)).collect();
         let translations = translations?;
-        let config = forward::Config { nat, translations, ..forward::Config::default() };
+        let config = route::Config { nat, translations, ..route::Config::default() };
         config.apply(&mut opened.spec)?;
-        opened.spec.set_global(forward::ANY_MAC, &1_u32.to_le_bytes())?;
+        opened.spec.set_global(route::ANY_MAC, &1_u32.to_le_bytes())?;
         return Ok(Function::Forward(config));
     }
     Ok(Function::None)

@@ -76,7 +76,7 @@ fn the_measure_counts() {
 #[test]
 fn compiled_programs_do_not_allocate() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/prebuilt/");
-    for name in ["drop.o", "forward.o", "test/parse.o", "test/calls.o", "test/paper_count.o"] {
+    for name in ["drop.o", "route.o", "test/parse.o", "test/calls.o", "test/paper_count.o"] {
         let spec = Spec::parse(name, &std::fs::read(format!("{folder}{name}")).unwrap()).unwrap();
         let machine = Machine::load(&spec, &Options::default()).unwrap();
         let inputs: Vec<_> = (0..16).map(input).collect();

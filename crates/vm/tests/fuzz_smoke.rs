@@ -53,7 +53,7 @@ fn damaged_programs_are_refused_or_run_to_an_end() {
     println!("seed {SEED:#x}");
     let mut random = Random(SEED);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/prebuilt/");
-    let objects = ["drop.o", "forward.o", "test/parse.o", "test/calls.o"]
+    let objects = ["drop.o", "route.o", "test/parse.o", "test/calls.o"]
         .map(|name| Spec::parse(name, &std::fs::read(format!("{folder}{name}")).unwrap()).unwrap());
     let mut ran = 0;
     for case in 0..CASES {

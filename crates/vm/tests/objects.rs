@@ -18,7 +18,7 @@ fn load(name: &str, options: &Options) -> Result<Machine, Error> {
 fn objects_load_and_run() {
     let names = [
         "drop.o",
-        "forward.o",
+        "route.o",
         "test/calls.o",
         "test/beyond.o",
         "test/globals.o",

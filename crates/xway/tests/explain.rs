@@ -94,12 +94,12 @@ fn rewritten_fields_and_redirects_are_told() {
     assert!(writes.iter().any(|write| write["place"] == "ipv4.ttl" && write["new"] == "0x3f"));
     let calls = deeds(&json["path"], "call");
     let redirect = calls.iter().find(|call| call["name"] == "bpf_redirect_map").unwrap();
-    assert_eq!(redirect["arguments"], serde_json::json!(["xway_tx", "2", "0"]));
+    assert_eq!(redirect["arguments"], serde_json::json!(["xway_tx", "1", "0"]));
     assert_eq!(redirect["result"], "redirect");
     let route = calls.iter().find(|call| call["name"] == "bpf_fib_lookup").unwrap();
     assert_eq!(route["result"], "success");
-    let lookup = calls.iter().find(|call| call["arguments"][0] == "forward_nat4").unwrap();
-    assert!(lookup["arguments"][1].as_str().unwrap().contains("FORWARD_DESTINATION"), "{lookup}");
+    let lookup = calls.iter().find(|call| call["arguments"][0] == "route_nat4").unwrap();
+    assert!(lookup["arguments"][1].as_str().unwrap().contains("ROUTE_DESTINATION"), "{lookup}");
 }
 
 const WORLD: &str = r#"

@@ -4,7 +4,9 @@
 //! In the kernel it is loaded twice: one is attached to both ports and meets what hosts send on
 //! their own; the other only judges what a test shows it, so that its counters are the test's.
 
-use functions::forward::{self, Config, MACS, Maps, NAT4, NAT6, OBJECT, PROGRAM, TX};
+use std::convert::Infallible;
+
+use functions::route::{self, Config, Maps, OBJECT, PROGRAM};
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
@@ -67,6 +69,7 @@ impl<R: Routed> Forward<R> {
     fn build(config: &Config, changes: &[Change]) -> Self {
         let mut spec = Spec::parse("forward", OBJECT).unwrap();
         config.apply(&mut spec).unwrap();
+        config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();
         let (site, judge, ports) = R::build(&spec, changes);
         let this = Self { site, judge, ports };
         this.update(config, &this.ports);
@@ -77,19 +80,24 @@ impl<R: Routed> Forward<R> {
         R::update(&self.site, &self.judge, config, egress);
     }
 
+    /// A map of the program that judges.
+    pub fn map(&self, name: &str) -> &R::Map {
+        self.judge.map(name)
+    }
+
     pub fn judge(&mut self, port: Port, packet: &[u8]) -> Judgement {
         R::judge(&self.site, &mut self.judge, packet, self.ports[port as usize])
     }
 }
 
 fn fill<R: Arm>(judge: &Judge<R>, config: &Config, egress: &[u32]) {
-    let [nat4, nat6, tx, macs] = [NAT4, NAT6, TX, MACS].map(|name| judge.map(name));
     let port = |(ifindex, mac): (&u32, &str)| {
         let mac: Mac = mac.parse().unwrap();
-        forward::Port { ifindex: *ifindex, mac: Some(mac.0) }
+        route::Port { ifindex: *ifindex, mac: Some(mac.0) }
     };
     let ports: Vec<_> = egress.iter().zip([B0, B1]).map(port).collect();
-    forward::update(config, &ports, &Maps { nat4, nat6, tx, macs }).unwrap();
+    let maps = Maps::find(|name| Ok::<_, Infallible>(judge.map(name))).unwrap();
+    route::update(config, &ports, &maps).unwrap();
 }
 
 // ---- the kernel -----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 //! The forward program: translation and the kernel's routes, in the driver and in the stack.
 
 use anyhow::Result;
-use functions::forward::{self, Config, Maps, Nat, Port};
+use functions::route::{self, Config, Maps, Nat, Port};
 use kernel::{Link, LoadOptions, Mode, Object};
 use spec::Spec;
 
@@ -35,15 +35,16 @@ fn set(line: &Line, mode: Mode) -> Result<Box<dyn ActivePath>> {
     let rule = format!("{} udp {PORT} -> {}", line.near.ipv4()?, line.sink.ipv4()?);
     let translations = vec![rule.parse()?];
     let config = Config { nat: Nat::Required, translations, replies: false, ..Config::default() };
-    let mut spec = Spec::parse("forward", forward::OBJECT)?;
+    let mut spec = Spec::parse("forward", route::OBJECT)?;
     config.apply(&mut spec)?;
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
     let object = Object::load(&spec, &LoadOptions::default())?;
     let ports = [port(&line.near)?, port(&line.far)?];
     let maps = Maps::find(|name| object.map(name))?;
     // The kernel resolves the number in the namespace of the writing thread.
-    line.far.run(|| forward::update(&config, &ports, &maps))??;
+    line.far.run(|| route::update(&config, &ports, &maps))??;
     let forwarding = Forwarding::allow(line)?;
-    let link = line.near.attach(object.program(forward::PROGRAM)?, mode)?;
+    let link = line.near.attach(object.program(route::PROGRAM)?, mode)?;
     Ok(Box::new(Attached { _link: link, _object: object, _forwarding: forwarding }))
 }
 

@@ -13,6 +13,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use functions::stats::Stats;
 use kernel::Link;
 use report::{Bench, Figure};
 use spec::Verdict;
@@ -21,7 +22,7 @@ use traffic::Template;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{ActiveHook, Span};
 use crate::{Effort, Kind, Scenario, Testbed};
-pub use net::{Inserted, Net};
+pub use net::{Inserted, Memory, Net, statistics};
 pub use table::Table;
 
 /// The scenario `router`.
@@ -89,7 +90,9 @@ fn tell(bench: &mut Bench) {
         ))
         .method(
             "linux: Linux's own forwarding. xdp: `forward` in the driver, which asks \
-            bpf_fib_lookup and redirects.",
+            bpf_fib_lookup, remembers and redirects, as while `xway daemon` follows the routes. \
+            xdp-unfollowed: without the daemon, so that it asks again at each tick. \
+            xdp-no-memory: it asks for each packet.",
         )
         .method(
             "1-route: a default route. full: a table made up with a fixed seed, prefixes of \
@@ -104,17 +107,19 @@ fn tell(bench: &mut Bench) {
 fn conclude(bench: &mut Bench) {
     for size in [ONE_ROUTE, FULL_TABLE] {
         bench.ratio(&XDP.row(size), &LINUX.row(size));
+        bench.ratio(&XDP.row(size), &FORGETFUL.row(size));
+        bench.ratio(&UNFOLLOWED.row(size), &FORGETFUL.row(size));
     }
     for mode in MODES {
         let (one, full) = (mode.row(ONE_ROUTE), mode.row(FULL_TABLE));
         bench.ratio(&full, &one);
-        let medians = (bench.median(&one), bench.median(&full), mode.published);
-        if let (Some(one), Some(full), published) = medians {
+        if let (Some(one), Some(full)) = (bench.median(&one), bench.median(&full)) {
+            let published = mode.published.map(|ns| format!(" ({ns} ns in the paper)"));
             bench.note(format!(
-                "The full table costs {} {:.0} ns a packet, by the medians ({published} ns in the \
-                 paper).",
+                "The full table costs {} {:.0} ns a packet, by the medians{}.",
                 mode.name,
                 1e9 / full - 1e9 / one,
+                published.unwrap_or_default(),
             ));
         }
     }
@@ -149,9 +154,10 @@ impl Router {
 /// The router: Linux, or XDP.
 struct RoutingMode {
     name: &'static str,
-    is_xdp: bool,
+    /// The memory of routes of the XDP program; `None` for Linux's own forwarding.
+    memory: Option<Memory>,
     /// Nanoseconds that the full table cost this router in the paper.
-    published: u32,
+    published: Option<u32>,
 }
 
 impl RoutingMode {
@@ -170,8 +176,10 @@ impl RoutingMode {
     }
 
     fn measure(&self, net: &Net, stream: &Template, window: Duration) -> Result<Span> {
-        let before = net.xdp_statistics()?;
-        let link = self.is_xdp.then(|| net.route_by_xdp()).transpose()?;
+        let program = self.memory.map(|memory| net.program(memory)).transpose()?;
+        let statistics = || program.map_or_else(|| Ok(Stats::default()), net::statistics);
+        let before = statistics()?;
+        let link = program.map(|program| net.attach(program)).transpose()?;
         let routing = Routing { net, _link: link };
         let flood = net.flood(stream, None, window)?;
         let start = routing.ended()?;
@@ -179,7 +187,7 @@ impl RoutingMode {
             Ok(routing.ended().is_ok_and(|ended| ended > start + WARM_UP).then_some(()))
         })?;
         let span = Span::of(&flood, &routing, || sleep(window))?;
-        let passed = net.xdp_statistics()?.since(&before).verdict(Verdict::Pass).packets;
+        let passed = statistics()?.since(&before).verdict(Verdict::Pass).packets;
         ensure!(passed < span.ended / 100, "{passed} packets went to Linux instead");
         Ok(span)
     }
@@ -197,9 +205,14 @@ impl ActiveHook for Routing<'_> {
     }
 }
 
-const LINUX: RoutingMode = RoutingMode { name: "linux", is_xdp: false, published: 153 };
-const XDP: RoutingMode = RoutingMode { name: "xdp", is_xdp: true, published: 104 };
-const MODES: &[RoutingMode] = &[LINUX, XDP];
+const LINUX: RoutingMode = RoutingMode { name: "linux", memory: None, published: Some(153) };
+const XDP: RoutingMode =
+    RoutingMode { name: "xdp", memory: Some(Memory::Followed), published: Some(104) };
+const UNFOLLOWED: RoutingMode =
+    RoutingMode { name: "xdp-unfollowed", memory: Some(Memory::Unfollowed), published: None };
+const FORGETFUL: RoutingMode =
+    RoutingMode { name: "xdp-no-memory", memory: Some(Memory::Off), published: None };
+const MODES: &[RoutingMode] = &[LINUX, XDP, UNFOLLOWED, FORGETFUL];
 const ONE_ROUTE: &str = "1-route";
 const FULL_TABLE: &str = "full";
 /// Routes of the full table: about those that the paper had.

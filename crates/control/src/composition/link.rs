@@ -1,6 +1,6 @@
 //! `ChainLink`: a member with its code, so that it can be composed.
 
-use functions::forward;
+use functions::route;
 use kernel::{Map, Mode};
 use spec::compose;
 use spec::{Map as _, MapDef, Spec};
@@ -105,12 +105,17 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
     let name = generation.name();
     let record = Record::read(generation)?.unwrap_or_default();
     if let Some(table) = &record.program.forward {
-        let mut spec = Spec::parse(name, forward::OBJECT)?;
-        table.config().apply(&mut spec)?;
+        if generation.map_if_kept(route::PORTS)?.is_none() {
+            return Err(ChainError::OlderVersion { program: name.to_owned() }.into());
+        }
+        let (mut spec, config) = (Spec::parse(name, route::OBJECT)?, table.config());
+        config.apply(&mut spec)?;
+        config.size_memory(&mut spec, sys::cpu::possible()?)?;
         for (global, value) in pairs(&record.program.set) {
             spec.set_global_text(&global, &value)?;
         }
-        let programs = [forward::PROGRAM, forward::PROGRAM_FRAGS];
+        restore_constants(&mut spec, generation)?;
+        let programs = [route::PROGRAM, route::PROGRAM_FRAGS];
         let program = program_of(generation, programs)?.to_owned();
         ask_for_tags(target, &mut spec, &program)?;
         return Ok(Code { spec, program, may_count: false });

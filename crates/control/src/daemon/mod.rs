@@ -38,6 +38,7 @@ use crate::declaration;
 use crate::error::{DaemonError, Result, full};
 use crate::filter::auto_detection::AutoEvent;
 use crate::metrics::{Endpoint, LastApply};
+use crate::route_memory::Follower;
 use crate::state::{State, Writer};
 
 /// What a daemon does.
@@ -62,6 +63,8 @@ pub enum Event<'a> {
     Detection { interface: &'a str, event: &'a AutoEvent },
     /// The declarations could not be applied at all, with the reason.
     Failed(String),
+    /// The kernel's routes are not followed any more, with the reason.
+    Unfollowed(String),
     /// SIGHUP arrived.
     Reloading,
 }
@@ -75,6 +78,8 @@ pub struct Daemon {
     service: NotifySocket,
     endpoint: Option<Endpoint>,
     detections: Detections,
+    /// Follows the kernel's routes for routers; without it, they ask the kernel more often.
+    follower: Option<Follower>,
     /// What the thread that serves metrics reads.
     shared: Arc<Mutex<Known>>,
     scraper: Arc<Mutex<Scraper>>,
@@ -106,6 +111,7 @@ impl Daemon {
         drop(Writer::open(control)?);
         let claim = State::claim_directory(control, CLAIM)?.map_err(DaemonError::Runs)?;
         let events = LinkEvents::open()?;
+        let follower = Follower::new(control)?;
         let caps: &[Cap] = match options.dir {
             Some(_) => &[Cap::NetAdmin, Cap::Bpf, Cap::Perfmon],
             None => &[Cap::Bpf],
@@ -123,6 +129,7 @@ impl Daemon {
             service: NotifySocket::from_environment(),
             endpoint,
             detections: Detections::default(),
+            follower: Some(follower),
             shared,
             scraper,
             interfaces: Vec::new(),
@@ -162,6 +169,7 @@ impl Daemon {
                     self.detect(&mut log);
                 }
             }
+            self.follow(&mut log);
         }
         self.service.send("STOPPING=1");
         Ok(())
@@ -170,12 +178,24 @@ impl Daemon {
     /// Waits for a signal, an event, or the time of a retry, a detection's step or a sign of life.
     fn wait(&self, stop: &Stop) -> Result<()> {
         let idle = locked(&self.scraper).idle_at();
-        let times = self.retry.at.into_iter().chain(self.detections.due()).chain(idle);
+        let follow = self.follower.as_ref().map(Follower::due);
+        let times =
+            self.retry.at.into_iter().chain(self.detections.due()).chain(idle).chain(follow);
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = times.chain(self.service.interval()).min();
-        let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
+        let mut watches = vec![Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
+        watches.extend(self.follower.iter().map(|follower| Watch::readable(follower.fd())));
         sys::poll::wait(&mut watches, timeout)?;
         Ok(())
+    }
+
+    /// Tells routers of changed routes. After a failure they do without it.
+    fn follow(&mut self, log: &mut impl FnMut(&Event<'_>)) {
+        let Some(follower) = &mut self.follower else { return };
+        if let Err(error) = follower.step() {
+            log(&Event::Unfollowed(full(&error)));
+            self.follower = None;
+        }
     }
 
     /// Whether an interface appeared, vanished or was renamed since the last application.

@@ -23,7 +23,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use functions::forward;
+use functions::route;
 use kernel::Mode;
 use packet::Mac;
 use packet::quantity::memory;
@@ -79,7 +79,7 @@ pub enum Kind {
     /// The built-in program `drop`.
     Drop,
     /// The built-in program `forward`.
-    Forward(Box<forward::Config>),
+    Forward(Box<route::Config>),
     /// An object file or a built-in program.
     Object { path: String },
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use functions::PassOrDrop;
 use functions::drop::Rule;
-use functions::forward::{Config, Nat, Translation};
+use functions::route::{Config, Nat, Translation};
 use serde::{Deserialize, Serialize};
 
 use super::detect::DetectTable;
@@ -120,6 +120,9 @@ pub struct ForwardTable {
     pub replies: bool,
     #[serde(skip_serializing_if = "is_default")]
     pub malformed: PassOrDrop,
+    /// Routes that each processor remembers.
+    #[serde(skip_serializing_if = "is_usual_memory")]
+    pub memory: u32,
 }
 
 impl Default for ForwardTable {
@@ -130,6 +133,7 @@ impl Default for ForwardTable {
             translations: Vec::new(),
             replies: true,
             malformed: PassOrDrop::default(),
+            memory: Config::default().memory,
         }
     }
 }
@@ -137,8 +141,8 @@ impl Default for ForwardTable {
 impl ForwardTable {
     /// The configuration without the interfaces.
     pub fn config(&self) -> Config {
-        let (nat, replies, malformed) = (self.nat, self.replies, self.malformed);
-        Config { nat, translations: self.translations.clone(), replies, malformed }
+        let Self { nat, replies, malformed, memory, .. } = *self;
+        Config { nat, translations: self.translations.clone(), replies, malformed, memory }
     }
 }
 
@@ -159,6 +163,11 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_true(value: &bool) -> bool {
     *value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_usual_memory(value: &u32) -> bool {
+    *value == Config::default().memory
 }
 
 impl From<ModeName> for kernel::Mode {

@@ -33,6 +33,9 @@ pub enum ChainError {
     /// The object was not kept, and its file has other contents now.
     #[error("{path} was changed since it was attached: attach it again")]
     Changed { path: String },
+    /// A built-in program of another version, whose maps its code does not know.
+    #[error("{program} was attached by an older version: replace it first (--replace)")]
+    OlderVersion { program: String },
     /// Pins of members were removed.
     #[error(
         "pins of {} members are missing, so the chain cannot be changed: detach it and attach its \

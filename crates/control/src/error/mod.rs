@@ -83,7 +83,7 @@ pub enum Error {
     Drop(#[from] functions::drop::Error<kernel::Error>),
     /// The maps of `forward` cannot be changed.
     #[error("{0}")]
-    Forward(#[from] functions::forward::Error<kernel::Error>),
+    Forward(#[from] functions::route::Error<kernel::Error>),
     /// The network namespace has no interface of this name.
     #[error("there is no interface `{name}` here; there are {}", known.join(", "))]
     NoInterface {

@@ -176,6 +176,10 @@ pub struct ForwardArgs {
     #[arg(long, requires = "nat")]
     pub no_replies: bool,
 
+    /// Number of routes that each processor remembers; 0 to ask the kernel for each packet
+    #[arg(long, value_name = "ROUTES", default_value_t = functions::route::Config::default().memory)]
+    pub memory: u32,
+
     /// Attach even if the program cannot see VLAN tags; tagged frames are then routed as untagged
     #[arg(long)]
     pub ignore_stripped_tags: bool,

@@ -35,6 +35,10 @@ fn line(event: &Event<'_>) -> (u8, String) {
     match event {
         Event::Listening(address) => (INFO, format!("metrics at http://{address}/metrics")),
         Event::Reloading => (INFO, "reading the declarations again".to_owned()),
+        Event::Unfollowed(reason) => (
+            ERROR,
+            format!("routes are not followed, so that routers ask the kernel more often: {reason}"),
+        ),
         Event::Failed(reason) => (ERROR, format!("declarations were not applied: {reason}")),
         Event::Invalid(error) => (ERROR, error.error.clone()),
         Event::Interface(InterfacePlan { name, error: Some(error), .. }) => {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use control::forward::{ForwardOptions, configure};
-use functions::forward::{Config, Nat};
+use functions::route::{Config, Nat};
 
 use super::{Context, Exit};
 use crate::args::ForwardArgs;
@@ -20,5 +20,6 @@ pub fn run(args: &ForwardArgs, context: &Context) -> Result<Exit> {
 fn config(args: &ForwardArgs) -> Result<Config> {
     let translations = args.nat.iter().map(|rule| Ok(rule.parse()?)).collect::<Result<Vec<_>>>()?;
     let nat = if args.nat_only { Nat::Required } else { Nat::Optional };
-    Ok(Config { nat, translations, replies: !args.no_replies, ..Config::default() })
+    let (replies, memory) = (!args.no_replies, args.memory);
+    Ok(Config { nat, translations, replies, memory, ..Config::default() })
 }

@@ -13,11 +13,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use functions::forward::{self, Config, Maps, Nat};
+use functions::route::abi::Control;
+use functions::route::{self, Config, Maps, Nat};
 use functions::stats::{self, Stats};
 use kernel::{Link, LoadOptions, Mode, Object};
 use lab::{LinkOptions, Router};
-use spec::Spec;
+use spec::{Expect, Map as _, Spec};
 use sys::net::NewRoute;
 use traffic::Template;
 use traffic::stream::{Order, Pool, Quick, QuickProtocol, Sizes, Value, Vary};
@@ -35,9 +36,20 @@ pub struct Net {
     far: Place,
     sink: Place,
     cpu: usize,
-    forward: Object,
+    forward: Vec<(Memory, Object)>,
     /// The hosts and links of the lab.
     pub lab: Router,
+}
+
+/// What the XDP program remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Routes, while a process follows the kernel's changes.
+    Followed,
+    /// Routes, until the next tick of the kernel's clock.
+    Unfollowed,
+    /// Nothing.
+    Off,
 }
 
 /// The cost of adding a table to the kernel.
@@ -63,7 +75,9 @@ impl Net {
         }
         let sender = Place::lab(lab.a.clone(), "eth0");
         let cpu = *sys::cpu::affinity()?.last().context("no processor may be used")?;
-        let forward = program([&near, &far])?;
+        let program = |memory| Ok((memory, program([&near, &far], memory)?));
+        let forward = [Memory::Followed, Memory::Unfollowed, Memory::Off].map(program);
+        let forward = forward.into_iter().collect::<Result<_>>()?;
         Ok(Self { sender, near, far, sink, cpu, forward, lab })
     }
 
@@ -118,9 +132,15 @@ impl Net {
         attach(&self.sink, &limit::object()?, limit::NAME)
     }
 
-    /// Attaches the routing program, until the link is dropped. Without it Linux routes.
-    pub fn route_by_xdp(&self) -> Result<Link> {
-        attach(&self.near, &self.forward, forward::PROGRAM)
+    /// The routing program with this memory.
+    pub fn program(&self, memory: Memory) -> Result<&Object> {
+        let found = self.forward.iter().find(|(known, _)| *known == memory);
+        found.map(|(_, object)| object).context("no program has this memory")
+    }
+
+    /// Attaches a routing program, until the link is dropped. Without it Linux routes.
+    pub fn attach(&self, program: &Object) -> Result<Link> {
+        attach(&self.near, program, route::PROGRAM)
     }
 
     /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. The list
@@ -147,13 +167,6 @@ impl Net {
         Flood::streams(&self.sender, self.cpu, vec![stream.clone()], rate, longest)
     }
 
-    /// Packets that the program counted since the router was created.
-    pub fn xdp_statistics(&self) -> Result<Stats> {
-        let labels: Vec<_> =
-            forward::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
-        Ok(Stats::read(self.forward.map(stats::MAP)?, &labels)?)
-    }
-
     /// Frames that arrived at the sink.
     pub fn arrived(&self) -> Result<u64> {
         Ok(self.sink.statistics()?.rx_packets)
@@ -174,19 +187,35 @@ impl fmt::Display for Inserted {
     }
 }
 
+/// Packets that a routing program counted since the router was created.
+pub fn statistics(program: &Object) -> Result<Stats> {
+    let labels: Vec<_> =
+        route::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
+    Ok(Stats::read(program.map(stats::MAP)?, &labels)?)
+}
+
 fn attach(place: &Place, object: &Object, name: &str) -> Result<Link> {
     place.attach(object.program(name)?, Mode::Native)
 }
 
 /// `forward`, which translates nothing and routes between two interfaces.
-fn program(places: [&Place; 2]) -> Result<Object> {
-    let config = Config { nat: Nat::Off, ..Config::default() };
-    let mut spec = Spec::parse("forward", forward::OBJECT)?;
+fn program(places: [&Place; 2], memory: Memory) -> Result<Object> {
+    let mut config = Config { nat: Nat::Off, ..Config::default() };
+    if memory == Memory::Off {
+        config.memory = 0;
+    }
+    let mut spec = Spec::parse("forward", route::OBJECT)?;
     config.apply(&mut spec)?;
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
     let object = Object::load(&spec, &LoadOptions::default())?;
     let maps = Maps::find(|name| object.map(name))?;
     let ports = [port(places[0])?, port(places[1])?];
-    places[1].run(|| forward::update(&config, &ports, &maps).map(drop))??;
+    places[1].run(|| route::update(&config, &ports, &maps).map(drop))??;
+    if memory == Memory::Followed {
+        // As a follower does for plain rules and routes; these do not change during a run.
+        let control = Control { generation: 1, valid_until: u64::MAX, ..Control::default() };
+        object.map(route::CONTROL)?.update(&[0; 4], &control.to_bytes(), Expect::Any)?;
+    }
     Ok(object)
 }
 

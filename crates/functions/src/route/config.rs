@@ -1,6 +1,7 @@
 //! What the user wants forwarded where.
 
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -8,7 +9,7 @@ use packet::{IpProtocol, ParseError};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use super::abi;
+use super::{PROCESSORS, SETS, abi};
 use crate::PassOrDrop;
 
 /// Translations, and what happens to packets without one.
@@ -22,6 +23,8 @@ pub struct Config {
     pub replies: bool,
     /// Packets that are cut short or malformed.
     pub malformed: PassOrDrop,
+    /// Routes that each processor remembers, rounded up to a power of two; 0 for none.
+    pub memory: u32,
 }
 
 /// Whether addresses are translated.
@@ -62,6 +65,7 @@ impl Default for Config {
             translations: Vec::new(),
             replies: true,
             malformed: PassOrDrop::default(),
+            memory: REMEMBERED,
         }
     }
 }
@@ -70,15 +74,42 @@ impl Config {
     /// Sets the program's globals, before it is loaded.
     ///
     /// # Errors
-    /// The object is not forward's.
+    /// The object is not that of `route`.
     pub fn apply(&self, spec: &mut Spec) -> Result<(), spec::Error> {
         let nat = match self.nat {
             Nat::Off => abi::Nat::Off,
             Nat::Optional => abi::Nat::Optional,
             Nat::Required => abi::Nat::Required,
         };
-        spec.set_global("forward_nat", &(nat as u32).to_le_bytes())?;
-        spec.set_global("forward_malformed", &self.malformed.to_global())
+        spec.set_global("route_nat", &(nat as u32).to_le_bytes())?;
+        spec.set_global("route_remembers", &u32::from(self.memory != 0).to_le_bytes())?;
+        spec.set_global("route_malformed", &self.malformed.to_global())
+    }
+
+    /// Gives each of the `processors` a memory of routes, before the program is loaded. Without
+    /// it, the first processor remembers two. The hash is seeded, so that no sender can choose
+    /// addresses that share an entry.
+    ///
+    /// # Errors
+    /// The object is not that of `route`.
+    pub fn size_memory(&self, spec: &mut Spec, processors: usize) -> Result<(), spec::Error> {
+        if self.memory == 0 {
+            return Ok(());
+        }
+        let processors = u32::try_from(processors).unwrap_or(u32::MAX);
+        let sets = self.memory.div_ceil(WAYS).clamp(1, MOST_SETS).next_power_of_two();
+        for def in &mut spec.maps {
+            match &*def.name {
+                PROCESSORS => def.max_entries = processors,
+                SETS => def.max_entries = processors.saturating_mul(sets),
+                _ => {}
+            }
+        }
+        spec.set_global("route_set_mask", &(sets - 1).to_le_bytes())?;
+        let state = RandomState::new();
+        let seed: Vec<u8> =
+            (0..SEEDS).flat_map(|n| (state.hash_one(n) | 1).to_le_bytes()).collect();
+        spec.set_global("route_seed", &seed)
     }
 }
 
@@ -179,6 +210,13 @@ impl From<Translation> for String {
     }
 }
 
+/// Routes that a processor remembers unless configured: 2 MiB.
+const REMEMBERED: u32 = 1 << 15;
+/// Numbers that the hash multiplies by.
+const SEEDS: usize = 6;
+const WAYS: u32 = (abi::Set::SIZE / abi::Entry::SIZE) as u32;
+const MOST_SETS: u32 = 1 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +265,7 @@ mod tests {
 
     #[test]
     fn modes_become_globals() {
-        let mut spec = Spec::parse("forward", crate::forward::OBJECT).unwrap();
+        let mut spec = Spec::parse("route", crate::route::OBJECT).unwrap();
         let contents = |spec: &Spec| spec.map(".rodata").and_then(|map| map.contents.clone());
         let before = contents(&spec);
         Config { nat: Nat::Required, ..Config::default() }.apply(&mut spec).unwrap();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Address translation of the forward program: which target a packet has, and how it gets it.
+ * Address translation of the route program: which target a packet has, and how it gets it.
  *
  * Rule: every checksum that covers a changed byte is repaired incrementally, so a packet that
  * came with a wrong checksum leaves with a wrong one. Senders must not leave checksums to their
  * hardware (`ethtool -K DEV tx off` on a veth): a partial one cannot be repaired.
  * Not here: ICMP errors, whose payload quotes the translated packet; they go to the stack.
  */
-#ifndef FORWARD_NAT_H
-#define FORWARD_NAT_H
+#ifndef ROUTE_NAT_H
+#define ROUTE_NAT_H
 
-#include "forward.abi.h"
+#include "route.abi.h"
 
 #include <xway/bpf.h>
 #include <xway/csum.h>
@@ -20,25 +20,44 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct forward_key4);
-	__type(value, struct forward_target4);
-} forward_nat4 SEC(".maps");
+	__type(key, struct route_key4);
+	__type(value, struct route_target4);
+} route_nat4 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct forward_key6);
-	__type(value, struct forward_target6);
-} forward_nat6 SEC(".maps");
+	__type(key, struct route_key6);
+	__type(value, struct route_target6);
+} route_nat6 SEC(".maps");
 
-#define FORWARD_ICMP_REPLY 0
-#define FORWARD_ICMP_REQUEST 8
-#define FORWARD_ICMP6_REQUEST 128
-#define FORWARD_ICMP6_REPLY 129
+/* Whether there are translations; with none, no packet is looked up in the maps above. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} route_translates SEC(".maps");
+
+#define ROUTE_ICMP_REPLY 0
+#define ROUTE_ICMP_REQUEST 8
+#define ROUTE_ICMP6_REQUEST 128
+#define ROUTE_ICMP6_REPLY 129
+
+xway_inline int route_may_have_translation(void)
+{
+	__u32 only = 0;
+	__u32 *translates;
+
+	if (route_nat != ROUTE_NAT_OPTIONAL)
+		return route_nat == ROUTE_NAT_REQUIRED;
+	translates = bpf_map_lookup_elem(&route_translates, &only);
+	return translates && *translates;
+}
 
 /* What a translation may have to change after the IP header. */
-struct forward_transport {
+struct route_transport {
 	/* NULL without ports. */
 	struct xway_ports *ports;
 	/* NULL where no checksum covers the addresses. */
@@ -47,7 +66,7 @@ struct forward_transport {
 	__u8 translatable;
 };
 
-xway_inline int forward_read_tcp(struct xway_cursor *cur, struct forward_transport *transport)
+xway_inline int route_read_tcp(struct xway_cursor *cur, struct route_transport *transport)
 {
 	struct tcphdr *tcp;
 
@@ -59,7 +78,7 @@ xway_inline int forward_read_tcp(struct xway_cursor *cur, struct forward_transpo
 	return 0;
 }
 
-xway_inline int forward_read_udp(struct xway_cursor *cur, struct forward_transport *transport)
+xway_inline int route_read_udp(struct xway_cursor *cur, struct route_transport *transport)
 {
 	struct udphdr *udp;
 
@@ -71,7 +90,7 @@ xway_inline int forward_read_udp(struct xway_cursor *cur, struct forward_transpo
 	return 0;
 }
 
-xway_inline int forward_read_icmp(struct xway_cursor *cur, struct forward_transport *transport)
+xway_inline int route_read_icmp(struct xway_cursor *cur, struct route_transport *transport)
 {
 	struct xway_icmp *icmp;
 	int type = xway_parse_icmp(cur, &icmp);
@@ -80,48 +99,48 @@ xway_inline int forward_read_icmp(struct xway_cursor *cur, struct forward_transp
 		return -1;
 	if (transport->protocol == IPPROTO_ICMP) {
 		transport->translatable =
-			type == FORWARD_ICMP_REQUEST || type == FORWARD_ICMP_REPLY;
+			type == ROUTE_ICMP_REQUEST || type == ROUTE_ICMP_REPLY;
 	} else {
 		transport->translatable =
-			type == FORWARD_ICMP6_REQUEST || type == FORWARD_ICMP6_REPLY;
+			type == ROUTE_ICMP6_REQUEST || type == ROUTE_ICMP6_REPLY;
 		transport->check = &icmp->check;
 	}
 	return 0;
 }
 
 /* The transport header, as far as a translation needs it; 0 or -1 with the cursor's fault. */
-xway_inline int forward_read_transport(struct xway_cursor *cur, int protocol,
-				       struct forward_transport *transport)
+xway_inline int route_read_transport(struct xway_cursor *cur, int protocol,
+				       struct route_transport *transport)
 {
-	*transport = (struct forward_transport){ .protocol = protocol };
+	*transport = (struct route_transport){ .protocol = protocol };
 	if (xway_is_later_fragment(cur)) {
 		transport->translatable = 1;
 		return 0;
 	}
 	switch (protocol) {
 	case IPPROTO_TCP:
-		return forward_read_tcp(cur, transport);
+		return route_read_tcp(cur, transport);
 	case IPPROTO_UDP:
-		return forward_read_udp(cur, transport);
+		return route_read_udp(cur, transport);
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
-		return forward_read_icmp(cur, transport);
+		return route_read_icmp(cur, transport);
 	default:
 		return 0;
 	}
 }
 
 /* Puts the port and the transport checksum right; `sum` is what the address changed. */
-xway_inline void forward_rewrite_transport(struct forward_transport *transport,
-					   enum forward_side side, __be16 to, __u32 sum)
+xway_inline void route_rewrite_transport(struct route_transport *transport,
+					   enum route_side side, __be16 to, __u32 sum)
 {
 	struct xway_ports *ports = transport->ports;
 
 	if (ports && to) {
-		__be16 from = side == FORWARD_SOURCE ? ports->source : ports->dest;
+		__be16 from = side == ROUTE_SOURCE ? ports->source : ports->dest;
 
 		sum = xway_csum_word(sum, from, to);
-		if (side == FORWARD_SOURCE)
+		if (side == ROUTE_SOURCE)
 			ports->source = to;
 		else
 			ports->dest = to;
@@ -135,16 +154,16 @@ xway_inline void forward_rewrite_transport(struct forward_transport *transport,
 }
 
 /* The port on one side, 0 without ports. */
-xway_inline __be16 forward_port(const struct forward_transport *transport, enum forward_side side)
+xway_inline __be16 route_side_port(const struct route_transport *transport, enum route_side side)
 {
 	if (!transport->ports)
 		return 0;
-	return side == FORWARD_SOURCE ? transport->ports->source : transport->ports->dest;
+	return side == ROUTE_SOURCE ? transport->ports->source : transport->ports->dest;
 }
 
 /* Why a translation that applies cannot be done, or XWAY_FORWARDED if it can. */
-xway_inline enum xway_reason forward_may_translate(const struct xway_cursor *cur,
-						   const struct forward_transport *transport,
+xway_inline enum xway_reason route_may_translate(const struct xway_cursor *cur,
+						   const struct route_transport *transport,
 						   int whole_address)
 {
 	if (!transport->translatable)
@@ -155,11 +174,11 @@ xway_inline enum xway_reason forward_may_translate(const struct xway_cursor *cur
 }
 
 /* What happens to a packet without translation. */
-xway_inline enum xway_reason forward_untranslated(const struct xway_cursor *cur)
+xway_inline enum xway_reason route_untranslated(const struct xway_cursor *cur)
 {
 	if (xway_is_fragment(cur))
 		return XWAY_FRAGMENT;
-	return forward_nat == FORWARD_NAT_REQUIRED ? XWAY_NO_TRANSLATION : XWAY_FORWARDED;
+	return route_nat == ROUTE_NAT_REQUIRED ? XWAY_NO_TRANSLATION : XWAY_FORWARDED;
 }
 
 #endif

@@ -9,9 +9,9 @@ use std::net::IpAddr;
 
 use spec::Map;
 
-use super::abi::{Key4, Key6, Side, Target4, Target6};
+use super::abi::{self, Key4, Key6, Side, Target4, Target6};
 use super::config::{Config, Endpoint, Translation};
-use super::{MACS, NAT4, NAT6, TX};
+use super::{INDEX, MOST_PORTS, NAT4, NAT6, PORTS, TRANSLATES, TX};
 use crate::table::{self, Changed, Table};
 
 /// The program's maps, named as in the object.
@@ -19,8 +19,10 @@ use crate::table::{self, Changed, Table};
 pub struct Maps<'a, M> {
     pub nat4: &'a M,
     pub nat6: &'a M,
+    pub translates: &'a M,
     pub tx: &'a M,
-    pub macs: &'a M,
+    pub ports: &'a M,
+    pub index: &'a M,
 }
 
 /// An interface that packets may leave through, and whose own frames are routed.
@@ -34,7 +36,14 @@ pub struct Port {
 impl<'a, M> Maps<'a, M> {
     /// Finds the maps by their names in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
-        Ok(Self { nat4: map(NAT4)?, nat6: map(NAT6)?, tx: map(TX)?, macs: map(MACS)? })
+        Ok(Self {
+            nat4: map(NAT4)?,
+            nat6: map(NAT6)?,
+            translates: map(TRANSLATES)?,
+            tx: map(TX)?,
+            ports: map(PORTS)?,
+            index: map(INDEX)?,
+        })
     }
 }
 
@@ -43,8 +52,10 @@ impl<'a, M> Maps<'a, M> {
 pub struct Plan {
     pub nat4: Table,
     pub nat6: Table,
+    pub translates: Table,
     pub tx: Table,
-    pub macs: Table,
+    pub ports: Table,
+    pub index: Table,
 }
 
 /// Two translations that cannot both hold.
@@ -54,6 +65,8 @@ pub enum Conflict {
     Destination { first: String, second: String },
     #[error("replies to `{first}` and `{second}` look the same; turn replies off or use two ports")]
     Reply { first: String, second: String },
+    #[error("a router has at most {MOST_PORTS} interfaces")]
+    TooManyPorts,
     #[error("`{0}` translates between IPv4 and IPv6, which needs more than an address")]
     Family(String),
 }
@@ -96,11 +109,23 @@ impl Plan {
                     .ok_or_else(|| Conflict::Family(translation.to_string()))?;
             }
         }
-        // A devmap entry without a program: the interface's index alone.
-        let index = |port: &Port| port.ifindex.to_le_bytes().to_vec();
-        plan.tx = ports.iter().map(|port| (index(port), index(port))).collect();
-        let own = |port: &Port| Some((index(port), [&port.mac?[..], &[0; 2]].concat()));
-        plan.macs = ports.iter().filter_map(own).collect();
+        let has_translations = u32::from(!config.translations.is_empty());
+        plan.translates.insert(vec![0; 4], has_translations.to_le_bytes().to_vec());
+        let none = abi::Port { mac: 0, ifindex: 0, zero: 0 };
+        plan.ports =
+            (0..MOST_PORTS).map(|number| (bytes(number), none.to_bytes().to_vec())).collect();
+        for port in ports {
+            let number = number_of(port.ifindex, ports).ok_or(Conflict::TooManyPorts)?;
+            let mac = port
+                .mac
+                .map_or(0, |mac| mac.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+            let ifindex = port.ifindex;
+            let entry = abi::Port { mac, ifindex, zero: 0 };
+            plan.ports.insert(bytes(number), entry.to_bytes().to_vec());
+            plan.index.insert(bytes(ifindex), bytes(number));
+            // A devmap entry without a program: the interface's index alone.
+            plan.tx.insert(bytes(number), bytes(ifindex));
+        }
         Ok(plan)
     }
 
@@ -111,9 +136,11 @@ impl Plan {
     pub fn apply<M: Map>(&self, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
         let parts = [
             (maps.tx, &self.tx),
-            (maps.macs, &self.macs),
+            (maps.ports, &self.ports),
+            (maps.index, &self.index),
             (maps.nat4, &self.nat4),
             (maps.nat6, &self.nat6),
+            (maps.translates, &self.translates),
         ];
         let mut live = Vec::new();
         for (map, _) in parts {
@@ -157,6 +184,19 @@ impl Plan {
         }
         Some(())
     }
+}
+
+/// Number of the port of an interface: its rank among the router's, so that it is the same
+/// whatever their order in a request. `None` if it is not among those that have one.
+#[must_use]
+pub fn number_of(ifindex: u32, ports: &[Port]) -> Option<u32> {
+    let lower = ports.iter().filter(|port| port.ifindex < ifindex).count();
+    let is_one = ports.iter().any(|port| port.ifindex == ifindex);
+    u32::try_from(lower).ok().filter(|number| is_one && *number < MOST_PORTS)
+}
+
+fn bytes(number: u32) -> Vec<u8> {
+    number.to_le_bytes().to_vec()
 }
 
 /// Translations by what they translate.
@@ -216,8 +256,12 @@ mod tests {
         ]
         .into();
         assert_eq!(plan.nat4, expected);
-        assert_eq!(plan.tx, Table::from([(vec![7, 0, 0, 0], vec![7, 0, 0, 0])]));
-        assert_eq!(plan.macs, Table::from([(vec![7, 0, 0, 0], vec![2, 0, 0, 0, 0, 7, 0, 0])]));
+        assert_eq!(plan.tx, Table::from([(vec![0; 4], vec![7, 0, 0, 0])]));
+        assert_eq!(plan.index, Table::from([(vec![7, 0, 0, 0], vec![0; 4])]));
+        let own = [2, 0, 0, 0, 0, 7, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(plan.ports[&[0; 4][..]], own);
+        assert_eq!(plan.ports[&[1, 0, 0, 0][..]], [0; 16]);
+        assert_eq!(plan.translates[&[0; 4][..]], [1, 0, 0, 0]);
         assert!(plan.nat6.is_empty());
     }
 
@@ -229,6 +273,15 @@ mod tests {
         assert_eq!(sides, [(0, 0, &[0; 4][..]), (0, 1, &[0; 4])]);
         let plan = Plan::new(&config(&["10.1.0.2 tcp 80 -> 10.1.1.2"]), &[]).unwrap();
         assert_eq!(plan.nat4[&[10, 1, 0, 2, 0, 80, 6, 0][..]], [10, 1, 1, 2, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn ports_are_numbered_by_their_interfaces() {
+        let ports = [port(9), port(4), port(7)];
+        let numbers = [4, 7, 9, 5].map(|ifindex| number_of(ifindex, &ports));
+        assert_eq!(numbers, [Some(0), Some(1), Some(2), None]);
+        let many: Vec<Port> = (1..=MOST_PORTS + 1).map(port).collect();
+        assert_eq!(Plan::new(&config(&[]), &many), Err(Conflict::TooManyPorts));
     }
 
     #[test]
@@ -246,17 +299,29 @@ mod tests {
     #[test]
     fn a_map_that_refuses_leaves_all_as_they_were() {
         let (nat4, nat6) = (MemoryMap::new(8, 8, 2), MemoryMap::new(20, 20, 2));
-        let (tx, macs) = (MemoryMap::new(4, 4, 4), MemoryMap::new(4, 8, 4));
-        let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx, macs: &macs };
+        let [tx, index, translates] = [0; 3].map(|_| MemoryMap::new(4, 4, 4));
+        let ports = MemoryMap::new(4, 16, MOST_PORTS as usize);
+        let maps = Maps {
+            nat4: &nat4,
+            nat6: &nat6,
+            translates: &translates,
+            tx: &tx,
+            ports: &ports,
+            index: &index,
+        };
         let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
         update(&old, &[port(1)], &maps).unwrap();
-        let before: Vec<Table> =
-            [&nat4, &nat6, &tx, &macs].map(|map| table::read(map).unwrap()).into_iter().collect();
+        let before: Vec<Table> = [&nat4, &nat6, &translates, &tx, &ports, &index]
+            .map(|map| table::read(map).unwrap())
+            .into_iter()
+            .collect();
         let new = config(&["10.1.0.2 udp 1 -> 10.1.1.3", "2001:db8::3 -> 2001:db8:1::3"]);
         let error = update(&Config { replies: false, ..new.clone() }, &[port(2)], &maps);
         assert!(error.is_err(), "{error:?}");
-        let after: Vec<Table> =
-            [&nat4, &nat6, &tx, &macs].map(|map| table::read(map).unwrap()).into_iter().collect();
+        let after: Vec<Table> = [&nat4, &nat6, &translates, &tx, &ports, &index]
+            .map(|map| table::read(map).unwrap())
+            .into_iter()
+            .collect();
         assert_eq!(after, before);
     }
 }

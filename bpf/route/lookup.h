@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Where a packet goes by the kernel's rules and tables: from the memory, or by bpf_fib_lookup().
+ *
+ * The lookup gets everything by which the kernel selects a route or one of several next hops.
+ * Ports are those of the kernel's flow dissector: the SPI of ESP and AH counts as ports, and
+ * fragments have none.
+ */
+#ifndef ROUTE_LOOKUP_H
+#define ROUTE_LOOKUP_H
+
+#include "route.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/parse.h>
+
+#include "memory.h"
+#include "port.h"
+
+/* Where a packet goes to. */
+struct route_way {
+	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
+	__u32 egress;
+	__u32 mtu;
+	__u64 mac;
+};
+
+/* The ports of the packet at the cursor, or NULL if it has none. */
+xway_inline const __be32 *route_ports_at(const struct xway_cursor *cur, int protocol)
+{
+	__u32 skip = protocol == IPPROTO_AH ? 4 : 0;
+	const __be32 *ports = cur->pos + skip;
+
+	if (!xway_has_ports(protocol) && protocol != IPPROTO_ESP && protocol != IPPROTO_AH)
+		return NULL;
+	if (xway_is_fragment(cur) || cur->left < skip + sizeof(*ports))
+		return NULL;
+	return (void *)(ports + 1) > cur->end ? NULL : ports;
+}
+
+xway_inline void route_refuse(struct route_way *way, enum xway_reason reason)
+{
+	way->egress = ROUTE_PORTS + reason;
+}
+
+/* Asks the kernel; 1 if another packet of the flow gets the same answer. */
+xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
+			  struct route_way *way)
+{
+	struct bpf_fib_lookup fib = {
+		.family = flow->family,
+		.l4_protocol = flow->protocol,
+		.sport = (__be16)flow->ports,
+		.dport = (__be16)(flow->ports >> 16),
+		.tot_len = length,
+		.ifindex = ctx->ingress_ifindex,
+	};
+	struct route_port *port;
+	long result;
+
+	if (flow->family == ROUTE_AF_INET) {
+		fib.tos = flow->label;
+		fib.ipv4_src = flow->source[1];
+		fib.ipv4_dst = flow->dest[1];
+	} else {
+		fib.flowinfo = flow->label;
+		xway_memcpy(fib.ipv6_src, flow->source, sizeof(fib.ipv6_src));
+		xway_memcpy(fib.ipv6_dst, flow->dest, sizeof(fib.ipv6_dst));
+	}
+	result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	way->mtu = fib.mtu_result;
+	if (result < 0 || result > XWAY_NO_SOURCE - XWAY_FORWARDED) {
+		route_refuse(way, XWAY_FIB_ERROR);
+		return 0;
+	}
+	if (result != BPF_FIB_LKUP_RET_SUCCESS) {
+		route_refuse(way, XWAY_FORWARDED + result);
+		return result != BPF_FIB_LKUP_RET_NO_NEIGH &&
+		       result != BPF_FIB_LKUP_RET_FRAG_NEEDED;
+	}
+	way->egress = route_port_of(fib.ifindex);
+	way->mac = route_mac(fib.dmac);
+	port = route_port(way->egress);
+	if (!port) {
+		route_refuse(way, XWAY_NO_EGRESS);
+		return 1;
+	}
+	if (port->mac != route_mac(fib.smac))
+		port->mac = route_mac(fib.smac);
+	return 1;
+}
+
+/* Finds the way of a packet: from the memory of this processor, or from the kernel. */
+xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
+			    struct route_way *way)
+{
+	struct route_processor *own = NULL;
+	struct route_set *set = NULL;
+	struct route_entry *entry;
+	struct route_flow key;
+	__u32 processor;
+
+	if (route_remembers) {
+		processor = bpf_get_smp_processor_id();
+		own = bpf_map_lookup_elem(&route_processors, &processor);
+	}
+	if (own) {
+		route_renew(own);
+		key = route_key(flow, &own->fields);
+		set = route_set(&key, processor);
+	}
+	if (!own || !set) {
+		route_ask(ctx, flow, length, way);
+		return;
+	}
+	entry = &set->entries[0];
+	if (!route_matches(entry, &key, own->generation))
+		entry = &set->entries[1];
+	if (route_matches(entry, &key, own->generation)) {
+		own->hits++;
+		way->egress = entry->egress;
+		way->mtu = entry->mtu;
+		way->mac = entry->mac;
+		return;
+	}
+	own->misses++;
+	if (!route_ask(ctx, flow, length, way))
+		return;
+	entry = route_victim(set, own);
+	route_name(entry, &key, own->generation);
+	entry->egress = way->egress;
+	entry->mtu = way->mtu;
+	entry->mac = way->mac;
+}
+
+/*
+ * The way of a packet of this length, without its Ethernet header, as a reason: XWAY_FORWARDED if
+ * it can be sent.
+ */
+xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route_flow *flow,
+					 __u32 length, struct route_way *way)
+{
+	route_find(ctx, flow, length, way);
+	if (way->egress >= ROUTE_PORTS)
+		return way->egress - ROUTE_PORTS;
+	return length > way->mtu ? XWAY_TOO_BIG : XWAY_FORWARDED;
+}
+
+/* Writes both MAC addresses; -1 if the port is gone. */
+xway_inline int route_rewrite(struct ethhdr *eth, const struct route_way *way)
+{
+	struct route_port *port = route_port(way->egress);
+
+	if (!port)
+		return -1;
+	*(__u64 *)eth->h_dest = way->mac | port->mac << 48;
+	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The router's ports: their numbers, and their MAC addresses, because frames to others are not
+ * routed.
+ *
+ * An interface in promiscuous mode, or next to a switch that floods, receives frames for other
+ * hosts. The stack drops them (PACKET_OTHERHOST), so they go there, as do frames for a macvlan.
+ * User space writes the addresses. One that changes later is learned from the kernel: a route that
+ * leaves by the interface names the address that the interface has now.
+ */
+#ifndef ROUTE_PORT_H
+#define ROUTE_PORT_H
+
+#include "route.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/parse.h>
+
+#define ROUTE_AF_INET 2
+#define ROUTE_AF_INET6 10
+
+/* Whether frames to any address are routed: those of a capture are of another host. */
+const volatile __u32 route_any_mac = 0;
+
+#define ROUTE_UNKNOWN_PORT ROUTE_PORTS
+/* The port that all packets come in from, where the program is attached to one interface. */
+const volatile __u32 route_ingress = ROUTE_UNKNOWN_PORT;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROUTE_PORTS);
+	__type(key, __u32);
+	__type(value, struct route_port);
+} route_ports SEC(".maps");
+
+/* Numbers of the ports, keyed by ifindex. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ROUTE_PORTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} route_index SEC(".maps");
+
+/* Interfaces that packets may leave through, keyed by the number of the port. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, ROUTE_PORTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} xway_tx SEC(".maps");
+
+xway_inline __u64 route_mac(const __u8 *mac)
+{
+	return *(const __u16 *)mac | (__u64) * (const __u16 *)(mac + 2) << 16 |
+	       (__u64) * (const __u16 *)(mac + 4) << 32;
+}
+
+/* Number of the port of an interface, or ROUTE_UNKNOWN_PORT. */
+xway_inline __u32 route_port_of(__u32 ifindex)
+{
+	__u32 *number = bpf_map_lookup_elem(&route_index, &ifindex);
+
+	return number ? *number : ROUTE_UNKNOWN_PORT;
+}
+
+/* Number of the port that the packet came in from. */
+xway_inline __u32 route_ingress_port(const struct xdp_md *ctx)
+{
+	if (route_ingress != ROUTE_UNKNOWN_PORT)
+		return route_ingress;
+	return route_port_of(ctx->ingress_ifindex);
+}
+
+xway_inline struct route_port *route_port(__u32 number)
+{
+	return bpf_map_lookup_elem(&route_ports, &number);
+}
+
+/* The frame is sent to the address that the interface is known to have. */
+xway_inline int route_is_own_mac(const struct ethhdr *eth, __u32 ingress)
+{
+	struct route_port *port;
+
+	if (route_any_mac)
+		return 1;
+	port = route_port(ingress);
+	return port && port->mac == route_mac(eth->h_dest);
+}
+
+/*
+ * The frame is sent to the address that the interface has now, according to the route back to the
+ * sender in `back`. The address is kept.
+ */
+xway_inline int route_is_new_mac(struct xdp_md *ctx, const struct ethhdr *eth,
+				 struct bpf_fib_lookup *back, __u32 ingress)
+{
+	struct route_port *port = route_port(ingress);
+	__u64 now;
+
+	if (!port || !port->mac)
+		return 0;
+	back->ifindex = ctx->ingress_ifindex;
+	if (bpf_fib_lookup(ctx, back, sizeof(*back), 0) != BPF_FIB_LKUP_RET_SUCCESS ||
+	    back->ifindex != ctx->ingress_ifindex)
+		return 0;
+	now = route_mac(back->smac);
+	port->mac = now;
+	return now == route_mac(eth->h_dest);
+}
+
+xway_inline int route_is_new_mac4(struct xdp_md *ctx, const struct ethhdr *eth,
+				  const struct iphdr *ip, __u32 ingress)
+{
+	struct bpf_fib_lookup back = {
+		.family = ROUTE_AF_INET,
+		.ipv4_src = ip->daddr,
+		.ipv4_dst = ip->saddr,
+	};
+
+	return route_is_new_mac(ctx, eth, &back, ingress);
+}
+
+xway_inline int route_is_new_mac6(struct xdp_md *ctx, const struct ethhdr *eth,
+				  const struct ipv6hdr *ip, __u32 ingress)
+{
+	struct bpf_fib_lookup back = { .family = ROUTE_AF_INET6 };
+
+	xway_memcpy(back.ipv6_src, &ip->daddr, sizeof(back.ipv6_src));
+	xway_memcpy(back.ipv6_dst, &ip->saddr, sizeof(back.ipv6_dst));
+	return route_is_new_mac(ctx, eth, &back, ingress);
+}
+
+#endif

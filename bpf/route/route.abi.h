@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the route program and its Rust half both know: reasons, ports, the memory of routes, and
+ * translations.
+ *
+ * A translation replaces the destination of packets on their way in, or the source of the replies
+ * on their way out. Keys name an address with protocol and port, or with both 0 the address
+ * whatever the protocol; the former win.
+ * Addresses and ports are in network order.
+ */
+#ifndef XWAY_ROUTE_ABI_H
+#define XWAY_ROUTE_ABI_H
+
+#include <linux/types.h>
+
+#include <xway/reason.h>
+
+enum xway_reason {
+	XWAY_COMMON_REASONS,
+	/* Sent out. This and the next nine stand in the order of BPF_FIB_LKUP_RET_*. */
+	XWAY_FORWARDED,
+	XWAY_BLACKHOLE,
+	XWAY_UNREACHABLE,
+	XWAY_PROHIBIT,
+	/* The route ends here, or there is none: the stack delivers or answers. */
+	XWAY_NOT_FORWARDED,
+	/* The ingress interface does not forward (sysctl `forwarding`). */
+	XWAY_FORWARDING_OFF,
+	/* The route encapsulates, which only the stack can. */
+	XWAY_ENCAPSULATES,
+	/* The stack resolves the next hop's address. */
+	XWAY_NO_NEIGHBOUR,
+	/* Larger than the MTU: the stack fragments or answers. */
+	XWAY_TOO_BIG,
+	XWAY_NO_SOURCE,
+	/* bpf_fib_lookup() failed. */
+	XWAY_FIB_ERROR,
+	/* The egress interface is not in `xway_tx`. */
+	XWAY_NO_EGRESS,
+	/* Neither IPv4 nor IPv6. */
+	XWAY_NOT_IP,
+	/* After a VLAN tag: routes of VLAN devices are left to the stack. */
+	XWAY_TAGGED,
+	/* Multicast, broadcast, link-local, loopback or unspecified. */
+	XWAY_NOT_ROUTABLE,
+	/* IPv4 options or IPv6 extension headers. */
+	XWAY_OPTIONS,
+	/* TTL or hop limit is used up. */
+	XWAY_TTL_EXPIRED,
+	/* A fragment that no address-wide translation covers. */
+	XWAY_FRAGMENT,
+	/* Translation is required and there is none. */
+	XWAY_NO_TRANSLATION,
+	/* A translation applies to a protocol whose checksums are unknown here. */
+	XWAY_UNTRANSLATABLE,
+	/* Sent to another host's MAC address: the stack drops it. */
+	XWAY_OTHER_HOST,
+};
+#define XWAY_REASONS (XWAY_OTHER_HOST + 1)
+
+/* Number of ports that a router can have. */
+#define ROUTE_PORTS 256
+
+/* An interface that packets may come in from and leave through; its number is its index. */
+struct route_port {
+	/* Six bytes of the interface's address and two zeros. */
+	__u64 mac;
+	__u32 ifindex;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct route_port) == 16, "no hidden padding");
+
+/*
+ * Fields of packets by which routes are found, as masks. A field that no rule and no route with
+ * several next hops inspects is 0, so that more packets share an entry of the memory.
+ */
+struct route_fields {
+	__u64 source;
+	__be32 ports;
+	/* Traffic class and flow label, as in the first word of the IPv6 header. */
+	__be32 label;
+	__u32 protocol;
+	/* Type of service of IPv4. */
+	__u32 tos;
+};
+_Static_assert(sizeof(struct route_fields) == 24, "no hidden padding");
+
+/*
+ * What user space, which follows the kernel's changes, says of the memory. While there is no such
+ * process, an entry is valid until the next tick of the kernel's clock.
+ */
+struct route_control {
+	/* Another number makes all entries invalid. */
+	__u64 generation;
+	/* CLOCK_MONOTONIC in nanoseconds: until then user space vouches for `generation`. */
+	__u64 valid_until;
+	struct route_fields fields;
+};
+_Static_assert(sizeof(struct route_control) == 40, "no hidden padding");
+
+/* State of one processor. */
+struct route_processor {
+	/* Tick of the kernel's clock when the entries were last known to be valid. */
+	__u64 tick;
+	/* `generation` of user space then. */
+	__u64 seen;
+	/* Generation of the entries that are valid. */
+	__u32 generation;
+	/* Whether user space vouched for it. */
+	__u32 followed;
+	struct route_fields fields;
+	__u64 hits;
+	__u64 misses;
+};
+_Static_assert(sizeof(struct route_processor) == 64, "one cache line");
+
+/*
+ * The result of a lookup and what it was by: one cache line. IPv4 addresses are in the low half of
+ * the second word.
+ */
+struct route_entry {
+	__u32 generation;
+	/* Port that the packet came in from. */
+	__u32 ingress;
+	__be32 ports;
+	/* As `label` or `tos` of the fields. */
+	__be32 label;
+	__u64 dest[2];
+	__u64 source[2];
+	__u8 protocol;
+	__u8 family;
+	/* Number of the port to send to, or the reason not to, above ROUTE_PORTS. */
+	__u16 egress;
+	__u32 mtu;
+	/* Address of the next hop: six bytes and two zeros. */
+	__u64 mac;
+};
+_Static_assert(sizeof(struct route_entry) == 64, "one cache line");
+
+#define ROUTE_WAYS 2
+
+/* Entries that have the same hash. */
+struct route_set {
+	struct route_entry entries[ROUTE_WAYS];
+};
+
+/* One byte, as a field of the keys. */
+enum route_side {
+	ROUTE_DESTINATION = 0,
+	ROUTE_SOURCE = 1,
+} __attribute__((packed));
+
+enum route_nat {
+	/* Route only. */
+	ROUTE_NAT_OFF = 0,
+	/* Translate what has a translation, route all. */
+	ROUTE_NAT_OPTIONAL = 1,
+	/* What has no translation goes to the stack. */
+	ROUTE_NAT_REQUIRED = 2,
+};
+
+/* Key of `route_nat4`. */
+struct route_key4 {
+	__be32 address;
+	__be16 port;
+	__u8 protocol;
+	enum route_side side;
+};
+_Static_assert(sizeof(struct route_key4) == 8, "no hidden padding");
+
+struct route_target4 {
+	__be32 address;
+	/* 0 keeps the port. */
+	__be16 port;
+	__u16 zero;
+};
+_Static_assert(sizeof(struct route_target4) == 8, "no hidden padding");
+
+/* Key of `route_nat6`. */
+struct route_key6 {
+	__be32 address[4];
+	__be16 port;
+	__u8 protocol;
+	enum route_side side;
+};
+_Static_assert(sizeof(struct route_key6) == 20, "no hidden padding");
+
+struct route_target6 {
+	__be32 address[4];
+	__be16 port;
+	__u16 zero;
+};
+_Static_assert(sizeof(struct route_target6) == 20, "no hidden padding");
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * route: routes packets by the kernel's own tables, after translating addresses where asked.
+ *
+ * Path of a packet: parse, check that it is sent to this host's MAC address and may be routed,
+ * translate, find the route in the memory or ask the FIB, compare with the MTU, count the TTL down,
+ * write the MAC addresses, redirect. What XDP cannot do goes to the stack: as it came, or, if a
+ * translation applied, translated but otherwise untouched, so that the stack resolves the
+ * neighbour, fragments or delivers for the address that the packet now has.
+ * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
+ * The two entries are described in xway/frame.h.
+ */
+#include "route.abi.h"
+
+#include <xway/bpf.h>
+
+const volatile enum route_nat route_nat = ROUTE_NAT_OPTIONAL;
+/* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
+const volatile __u32 route_malformed = XDP_PASS;
+
+#include <xway/csum.h>
+#include <xway/parse.h>
+#include <xway/stats.h>
+#include <xway/store.h>
+#include <xway/tag.h>
+
+#include "lookup.h"
+#include "nat4.h"
+#include "nat6.h"
+
+_Static_assert(XWAY_NO_NEIGHBOUR - XWAY_FORWARDED == BPF_FIB_LKUP_RET_NO_NEIGH, "kernel's order");
+_Static_assert(XWAY_TOO_BIG - XWAY_FORWARDED == BPF_FIB_LKUP_RET_FRAG_NEEDED, "kernel's order");
+
+/* First byte of an IPv4 address in network order. */
+xway_inline __u32 route_net(__be32 address)
+{
+	return address & 0xff;
+}
+
+/* Unspecified, loopback, multicast and reserved networks are never routed. */
+xway_inline int route_routable4(__be32 address)
+{
+	__u32 net = route_net(address);
+
+	return net != 0 && net != 127 && net < 224;
+}
+
+/*
+ * As above, and link-local. ::/96 holds the unspecified and the loopback address; the stack drops
+ * what comes from IPv4 addresses in IPv6 (::ffff:0:0/96).
+ */
+xway_inline int route_routable6(const struct in6_addr *address)
+{
+	const __be32 *word = address->in6_u.u6_addr32;
+
+	if ((word[0] & 0xff) == 0xff)
+		return 0;
+	if ((word[0] & xway_htonl(0xffc00000)) == xway_htonl(0xfe800000))
+		return 0;
+	if (word[0] | word[1])
+		return 1;
+	return word[2] && word[2] != xway_htonl(0xffff);
+}
+
+/* The checksum of a header without options is right: the stack drops the packet where it is not. */
+xway_inline int route_is_sound4(const struct iphdr *ip)
+{
+	const __u32 *words = (const __u32 *)ip;
+	__u64 sum = 0;
+
+	xway_unroll
+	for (int i = 0; i < 5; i++)
+		sum += words[i];
+	return xway_csum_fold(sum) == 0xffff;
+}
+
+/* The IPv4 packet may be routed at all. */
+xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
+{
+	if (!route_routable4(ip->saddr) || !route_routable4(ip->daddr))
+		return XWAY_NOT_ROUTABLE;
+	if (ip->ihl != 5)
+		return XWAY_OPTIONS;
+	if (!route_is_sound4(ip))
+		return XWAY_BAD_HEADER;
+	return ip->ttl > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+}
+
+xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
+					const struct ethhdr *eth, __u32 ingress,
+					struct route_way *way)
+{
+	enum xway_reason reason;
+	struct route_flow flow;
+	const __be32 *ports;
+	struct iphdr *ip;
+
+	if (xway_parse_ipv4(cur, &ip) < 0)
+		return cur->fault;
+	if (xway_is_cut(ctx, cur, NULL))
+		return XWAY_TRUNCATED;
+	if (!route_is_own_mac(eth, ingress) && !route_is_new_mac4(ctx, eth, ip, ingress))
+		return XWAY_OTHER_HOST;
+	reason = route_admit4(ip);
+	ports = route_ports_at(cur, ip->protocol);
+	if (reason == XWAY_FORWARDED && route_may_have_translation())
+		reason = route_translate4(cur, ip);
+	if (reason != XWAY_FORWARDED)
+		return reason;
+
+	flow = (struct route_flow){
+		.dest = { 0, ip->daddr },
+		.source = { 0, ip->saddr },
+		.ports = ports ? *ports : 0,
+		.label = ip->tos,
+		.ingress = ingress,
+		.protocol = ip->protocol,
+		.family = ROUTE_AF_INET,
+	};
+	reason = route_decide(ctx, &flow, xway_ntohs(ip->tot_len), way);
+	if (reason == XWAY_FORWARDED) {
+		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
+		ip->ttl--;
+	}
+	return reason;
+}
+
+/* The IPv6 packet may be routed at all. */
+xway_inline enum xway_reason route_admit6(const struct xway_cursor *cur,
+					    const struct ipv6hdr *ip)
+{
+	if (!route_routable6(&ip->saddr) || !route_routable6(&ip->daddr))
+		return XWAY_NOT_ROUTABLE;
+	if (cur->extensions > (xway_is_fragment(cur) ? 1 : 0))
+		return XWAY_OPTIONS;
+	return ip->hop_limit > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+}
+
+xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
+					const struct ethhdr *eth, __u32 ingress,
+					struct route_way *way)
+{
+	enum xway_reason reason;
+	struct route_flow flow;
+	const __be32 *ports;
+	struct ipv6hdr *ip;
+	int protocol = xway_parse_ipv6(cur, &ip);
+
+	if (protocol < 0)
+		return cur->fault;
+	if (xway_is_cut(ctx, cur, ip))
+		return XWAY_TRUNCATED;
+	if (!route_is_own_mac(eth, ingress) && !route_is_new_mac6(ctx, eth, ip, ingress))
+		return XWAY_OTHER_HOST;
+	reason = route_admit6(cur, ip);
+	ports = route_ports_at(cur, protocol);
+	if (reason == XWAY_FORWARDED && route_may_have_translation())
+		reason = route_translate6(cur, ip, protocol);
+	if (reason != XWAY_FORWARDED)
+		return reason;
+
+	flow = (struct route_flow){
+		.ports = ports ? *ports : 0,
+		.label = *(__be32 *)ip & xway_htonl(0x0fffffff),
+		.ingress = ingress,
+		.protocol = protocol,
+		.family = ROUTE_AF_INET6,
+	};
+	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
+	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	reason = route_decide(ctx, &flow, xway_ntohs(ip->payload_len) + sizeof(*ip), way);
+	if (reason == XWAY_FORWARDED)
+		ip->hop_limit--;
+	return reason;
+}
+
+xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way)
+{
+	enum xway_reason reason;
+	struct xway_cursor cur;
+	struct ethhdr *eth;
+	__u32 ingress;
+	int type;
+
+	xway_cursor(&cur, ctx, frags);
+	type = xway_parse_eth(&cur, &eth);
+	if (type < 0)
+		return cur.fault;
+	if (cur.tags || xway_stripped_tag(ctx))
+		return XWAY_TAGGED;
+	if (eth->h_dest[0] & 1)
+		return XWAY_NOT_ROUTABLE;
+	ingress = route_ingress_port(ctx);
+	if (type == ETH_P_IP)
+		reason = route_ipv4(ctx, &cur, eth, ingress, way);
+	else if (type == ETH_P_IPV6)
+		reason = route_ipv6(ctx, &cur, eth, ingress, way);
+	else
+		return XWAY_NOT_IP;
+	if (reason == XWAY_FORWARDED && route_rewrite(eth, way) < 0)
+		return XWAY_NO_EGRESS;
+	return reason;
+}
+
+xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
+{
+	switch (reason) {
+	case XWAY_FORWARDED:
+		return bpf_redirect_map(&xway_tx, egress, 0);
+	case XWAY_BLACKHOLE:
+	case XWAY_UNREACHABLE:
+	case XWAY_PROHIBIT:
+		return XDP_DROP;
+	case XWAY_TRUNCATED:
+	case XWAY_BAD_HEADER:
+	case XWAY_TOO_MANY_TAGS:
+	case XWAY_TOO_MANY_EXTENSIONS:
+		return route_malformed;
+	default:
+		return XDP_PASS;
+	}
+}
+
+xway_inline int route_packet(struct xdp_md *ctx, int frags)
+{
+	struct route_way way = {};
+	enum xway_reason reason = route_judge(ctx, frags, &way);
+	__u32 verdict = route_verdict(reason, way.egress);
+
+	xway_decided(XWAY_UNNUMBERED, verdict, reason);
+	return xway_done(ctx, frags, verdict, reason);
+}
+
+SEC("xdp")
+int xway_route(struct xdp_md *ctx)
+{
+	return route_packet(ctx, 0);
+}
+
+SEC("?xdp.frags")
+int xway_route_frags(struct xdp_md *ctx)
+{
+	return route_packet(ctx, 1);
+}
+
+char xway_license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,235 @@
+//! Keeps the routers' memory of routes valid: follows the kernel's changes, and tells running
+//! programs of them.
+//!
+//! Each program asks the kernel again after a change, and remembers packets by those fields only
+//! that the present rules and routes inspect. While nothing follows, they remember by all fields
+//! and ask again at each tick of the kernel's clock (`bpf/route/memory.h`). So the data path does
+//! not depend on this process: if it is killed, programs do not trust it after [`TRUST`].
+//!
+//! Rule: fields are in a map before the generation that they belong to, because a program reads
+//! them only when the generation changes.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use functions::route;
+use functions::route::abi::{self, Fields};
+use kernel::Map;
+use spec::{Expect, Map as _};
+use sys::net::{Deciding, Link, Netlink, RouteEvents};
+use sys::netns::{NetNs, NetNsId};
+use sys::thread::monotonic_ns;
+
+use crate::Control;
+use crate::error::Result;
+use crate::forward;
+use crate::state::State;
+
+/// Follows the routes of a network namespace for the routers that run in it.
+#[derive(Debug)]
+pub struct Follower {
+    control: Control,
+    netns: NetNsId,
+    events: RouteEvents,
+    routers: Vec<Router>,
+    scan_at: Instant,
+    beat_at: Instant,
+    synchronize_at: Instant,
+    synchronizations: u64,
+}
+
+/// Programs that share a memory.
+#[derive(Debug)]
+struct Router {
+    /// The map through which it is kept valid.
+    map: Map,
+    written: abi::Control,
+}
+
+impl Follower {
+    /// Begins to follow the namespace of the calling thread, which all later calls must be in.
+    ///
+    /// # Errors
+    /// The kernel does not report changes.
+    pub fn new(control: &Control) -> Result<Self> {
+        let now = Instant::now();
+        Ok(Self {
+            control: control.clone(),
+            netns: NetNs::current()?.id()?,
+            events: RouteEvents::open()?,
+            routers: Vec::new(),
+            scan_at: now,
+            beat_at: now,
+            synchronize_at: now,
+            synchronizations: 1,
+        })
+    }
+
+    /// Readable when something changed.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.events.fd()
+    }
+
+    /// Time of the next step without a change.
+    #[must_use]
+    pub fn due(&self) -> Instant {
+        match self.routers.is_empty() {
+            true => self.scan_at,
+            false => self.scan_at.min(self.beat_at),
+        }
+    }
+
+    /// Number of routers that are followed.
+    #[must_use]
+    pub fn routers(&self) -> usize {
+        self.routers.len()
+    }
+
+    /// How often all rules and routes were read: once, and after each loss of events.
+    #[must_use]
+    pub fn synchronizations(&self) -> u64 {
+        self.synchronizations
+    }
+
+    /// Takes changes, tells the programs of them, and finds programs that were attached or
+    /// detached. To be called when [`Self::fd`] is readable and at [`Self::due`].
+    ///
+    /// # Errors
+    /// Changes cannot be read any more. Programs then do not trust the follower for long.
+    pub fn step(&mut self) -> Result<()> {
+        let has_changed = self.events.take()?;
+        let now = Instant::now();
+        if self.events.is_incomplete() && self.synchronize_at <= now {
+            self.events.synchronize()?;
+            self.synchronize_at = now + SYNCHRONIZE;
+            self.synchronizations += 1;
+        }
+        if self.scan_at <= now {
+            // An interface may vanish meanwhile: the next search finds what there is.
+            self.routers = self.scan().unwrap_or_default();
+            self.scan_at = now + SCAN;
+        }
+        if has_changed || self.beat_at <= now {
+            self.tell(has_changed);
+            self.beat_at = now + BEAT;
+        }
+        Ok(())
+    }
+
+    /// A router whose map cannot be written is not followed any more, until it is found again.
+    fn tell(&mut self, has_changed: bool) {
+        let fields = self.events.deciding().map_or(EVERYTHING, fields);
+        self.routers.retain_mut(|router| router.tell(fields, has_changed).is_ok());
+    }
+
+    /// Finds the routers of the namespace.
+    fn scan(&mut self) -> Result<Vec<Router>> {
+        let state = State::read(&self.control)?;
+        let mut known = std::mem::take(&mut self.routers);
+        let mut found: Vec<Router> = Vec::new();
+        for link in Netlink::open()?.links()? {
+            for map in controls(&state, self.netns, &link)? {
+                let is_same = |one: &Router| one.map.info().id == map.info().id;
+                if found.iter().any(is_same) {
+                    continue;
+                }
+                found.push(match known.iter().position(is_same) {
+                    Some(number) => known.swap_remove(number),
+                    None => Router::new(map)?,
+                });
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Router {
+    fn new(map: Map) -> Result<Self> {
+        let bytes = map.lookup(&ONLY)?.unwrap_or_default();
+        let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
+        // Nothing that was remembered before was by these fields.
+        let mut router = Self { map, written };
+        router.tell(EVERYTHING, true)?;
+        Ok(router)
+    }
+
+    fn tell(&mut self, fields: Fields, has_changed: bool) -> Result<()> {
+        let mut next = self.written;
+        if fields != self.written.fields {
+            // Nobody vouches for the old generation meanwhile.
+            (next.fields, next.valid_until) = (fields, 0);
+            self.write(next)?;
+        }
+        if has_changed || fields != self.written.fields {
+            next.generation += 1;
+        }
+        next.valid_until = monotonic_ns() + TRUST.as_nanos() as u64;
+        self.write(next)?;
+        self.written = next;
+        Ok(())
+    }
+
+    fn write(&self, control: abi::Control) -> Result<()> {
+        Ok(self.map.update(&ONLY, &control.to_bytes(), Expect::Any)?)
+    }
+}
+
+/// The maps through which the memory of an interface's routers is kept valid.
+fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Map>> {
+    let slot = state.slot(netns, link.ifindex);
+    let mut maps = Vec::new();
+    for (_mode, program) in link.xdp.programs() {
+        if let Some((generation, _)) = forward::router(&slot, program)? {
+            maps.push(generation.map(route::CONTROL)?);
+        }
+    }
+    Ok(maps)
+}
+
+/// What packets must be told apart by.
+fn fields(deciding: Deciding) -> Fields {
+    let mut fields = Fields::default();
+    if deciding.by_source {
+        fields.source = u64::MAX;
+    }
+    if deciding.by_service {
+        (fields.label, fields.tos) = ([u8::MAX; 4], u32::MAX);
+    }
+    if deciding.by_ports {
+        (fields.ports, fields.protocol) = ([u8::MAX; 4], u32::MAX);
+    }
+    if deciding.has_several_hops {
+        (fields.source, fields.protocol) = (u64::MAX, u32::MAX);
+        fields.label = [u8::MAX; 4];
+        // Policy 0 hashes addresses (IPv6: and the flow label), 1 also ports, others more.
+        if POLICIES.iter().any(|path| setting(path) != Some(0)) {
+            fields.ports = [u8::MAX; 4];
+        }
+    }
+    fields
+}
+
+/// A setting of the namespace below `/proc/sys/net`.
+fn setting(path: &str) -> Option<u32> {
+    NetNs::current().ok()?.sysctl(path).ok()?.trim().parse().ok()
+}
+
+const ONLY: [u8; 4] = [0; 4];
+/// All fields, while it is not known what rules and routes inspect.
+const EVERYTHING: Fields = Fields {
+    source: u64::MAX,
+    ports: [u8::MAX; 4],
+    label: [u8::MAX; 4],
+    protocol: u32::MAX,
+    tos: u32::MAX,
+};
+const POLICIES: [&str; 2] = ["ipv4/fib_multipath_hash_policy", "ipv6/fib_multipath_hash_policy"];
+/// How long a program trusts the last sign of life.
+const TRUST: Duration = Duration::from_millis(200);
+/// Time between signs of life.
+const BEAT: Duration = Duration::from_millis(50);
+/// Time between searches for routers.
+const SCAN: Duration = Duration::from_secs(1);
+/// Time between two readings of all routes, which take longer the more there are.
+const SYNCHRONIZE: Duration = Duration::from_secs(1);

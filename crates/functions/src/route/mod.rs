@@ -1,0 +1,45 @@
+//! route: routes packets by the kernel's tables, after translating addresses where asked.
+//!
+//! The program is `bpf/route/route.bpf.c`; keys, targets and the memory of routes are described in
+//! `bpf/route/route.abi.h`. It needs forwarding on at the ingress interface, and senders that
+//! compute their checksums in software.
+
+pub mod abi;
+mod config;
+mod plan;
+
+pub use abi::Reason;
+pub use config::{Config, Endpoint, Nat, Translation};
+pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+
+/// The compiled program.
+pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
+/// Name of the program in the object.
+pub const PROGRAM: &str = "xway_route";
+/// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is
+/// only loaded by name.
+pub const PROGRAM_FRAGS: &str = "xway_route_frags";
+/// Number of ports that a router can have: `ROUTE_PORTS`.
+pub const MOST_PORTS: u32 = 256;
+/// Name of the map of IPv4 translations.
+pub const NAT4: &str = "route_nat4";
+/// Name of the map of IPv6 translations.
+pub const NAT6: &str = "route_nat6";
+/// Name of the map that says whether there are translations.
+pub const TRANSLATES: &str = "route_translates";
+/// Name of the map of egress interfaces.
+pub const TX: &str = "xway_tx";
+/// Name of the map of the ports and their MAC addresses.
+pub const PORTS: &str = "route_ports";
+/// Name of the map of the ports' numbers.
+pub const INDEX: &str = "route_index";
+/// Name of the map through which the memory of routes is kept valid.
+pub const CONTROL: &str = "route_control";
+/// Name of the map of each processor's state.
+pub const PROCESSORS: &str = "route_processors";
+/// Name of the map of remembered routes.
+pub const SETS: &str = "route_sets";
+/// Global that routes frames to any MAC address: for captures, which are of another host.
+pub const ANY_MAC: &str = "route_any_mac";
+/// Global with the number of the only port that packets come in from.
+pub const INGRESS: &str = "route_ingress";
