@@ -1,0 +1,145 @@
+//! The campaign `route-truth`: random routing tables, rules and packets, once through the kernel's
+//! own router and once through ours. Both must send the same bytes out of the same port, the same
+//! ICMP answer, or nothing.
+//!
+//! Rule: a run is determined by its seed. A round is one configuration and the packets that are
+//! sent to it; case K is packet `K % ROUND` of round `K / ROUND`. Differences are compared with a
+//! short list of reasons, and all are counted.
+
+mod packets;
+mod plan;
+mod reason;
+mod report;
+mod seen;
+mod tables;
+mod twin;
+
+use std::time::Duration;
+
+use packet::hex;
+
+use crate::differential::Rng;
+use packets::Packet;
+use reason::{Difference, signature};
+use seen::{Outcome, details};
+use tables::Tables;
+use twin::Twin;
+
+pub use reason::{REASONS, Reason};
+pub use report::{Class, Report};
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub seed: u64,
+    /// Number of packets, which is rounded up to whole rounds.
+    pub packets: usize,
+    /// Only this case.
+    pub case: Option<usize>,
+}
+
+/// Packets of a round, which share a configuration.
+pub const ROUND: usize = 250;
+
+/// Runs the campaign; `progress` is called after each round.
+///
+/// # Errors
+/// The routers cannot be built, or differ in their configuration.
+pub fn run(options: &Options, progress: impl Fn(&Report)) -> Result<Report, String> {
+    // Frames keep their order where one processor handles all of them.
+    let cpus = sys::cpu::affinity().map_err(|error| error.to_string())?;
+    sys::cpu::set_affinity(&cpus[..cpus.len().min(1)]).map_err(|error| error.to_string())?;
+    let twin = Twin::build()?;
+    let mut report = Report::default();
+    let rounds = match options.case {
+        Some(case) => case / ROUND..case / ROUND + 1,
+        None => 0..options.packets.div_ceil(ROUND),
+    };
+    for number in rounds {
+        let round = Round::random(options.seed, number, options.case);
+        round.run(&twin, &mut report)?;
+        progress(&report);
+    }
+    drop(twin);
+    sys::cpu::set_affinity(&cpus).map_err(|error| error.to_string())?;
+    Ok(report)
+}
+
+/// One configuration and its packets.
+#[derive(Debug)]
+struct Round {
+    seed: u64,
+    number: usize,
+    tables: Tables,
+    packets: Vec<Packet>,
+}
+
+impl Round {
+    /// All packets, or those of one case alone.
+    fn random(seed: u64, number: usize, case: Option<usize>) -> Self {
+        let mut rng = Rng::new(seed ^ (number as u64) << 32);
+        let tables = Tables::random(&mut rng);
+        let mut packets: Vec<_> =
+            (1..=ROUND as u16).map(|tag| Packet::random(&mut rng, &tables, tag)).collect();
+        if let Some(case) = case {
+            packets = vec![packets.swap_remove(case % ROUND)];
+        }
+        Self { seed, number, tables, packets }
+    }
+
+    fn run(&self, twin: &Twin, report: &mut Report) -> Result<(), String> {
+        twin.configure(&self.tables)?;
+        report.packets += self.packets.len();
+        let mut packets: Vec<&Packet> = self.packets.iter().collect();
+        // What differs is sent again: a difference is what a second time confirms.
+        for (attempt, grace) in GRACE.into_iter().enumerate() {
+            let seen = twin.exchange(&packets, grace)?;
+            let mut again = Vec::new();
+            for packet in packets {
+                let empty = Outcome::new();
+                let of = |map: &std::collections::BTreeMap<u16, Outcome>| {
+                    map.get(&packet.tag).unwrap_or(&empty).clone()
+                };
+                let (kernel, ours) = (of(&seen.kernel), of(&seen.ours));
+                if kernel == ours {
+                    report.same += 1;
+                    continue;
+                }
+                let (tables, kernel, ours) = (&self.tables, &kernel, &ours);
+                let one = Difference { packet, tables, kernel, ours };
+                let reason = reason::reason(&one);
+                if attempt + 1 < GRACE.len() && !reason.is_some_and(|one| one.is_by_nature) {
+                    again.push(packet);
+                    continue;
+                }
+                let name = reason.map_or_else(|| signature(&one), |one| one.name.to_owned());
+                let case = self.number * ROUND + usize::from(packet.tag) - 1;
+                report.add(&name, case, || self.example(&one, case));
+            }
+            packets = again;
+            if packets.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that is needed to repeat a case by hand.
+    fn example(&self, one: &Difference<'_>, case: usize) -> String {
+        let mut lines = vec![format!("--seed {} --case {case}", self.seed)];
+        lines.push(format!("fib_multipath_hash_policy {}", self.tables.hash_policy));
+        let is_ipv6 = one.packet.frame.get(12..14) == Some(&[0x86, 0xdd]);
+        let (option, commands) = self.tables.commands()[usize::from(is_ipv6)];
+        lines.extend(commands.iter().map(|command| format!("ip {option} {command}")));
+        lines.push(format!("packet to p0: {}", hex(&one.packet.frame)));
+        for (name, outcome) in [("kernel", one.kernel), ("ours", one.ours)] {
+            lines.push(format!("{name}: {}", if outcome.is_empty() { "silence" } else { "" }));
+            lines.extend(details(outcome).into_iter().map(|line| format!("  {line}")));
+        }
+        lines.join("\n")
+    }
+}
+
+/// How long each attempt waits for what only one router did, after the markers arrived.
+const GRACE: [Duration; 3] =
+    [Duration::from_millis(30), Duration::from_millis(30), Duration::from_millis(300)];

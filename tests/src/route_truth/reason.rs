@@ -1,0 +1,122 @@
+//! Why the two routers may differ: a short list, each with a rule that a difference must meet.
+//!
+//! Rule: a difference that no reason explains is a finding. Reasons are tried in order.
+
+use super::packets::Packet;
+use super::seen::{Ip, Kind, Outcome, summary};
+use super::tables::Tables;
+
+/// A packet that the two routers treated differently.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference<'a> {
+    pub packet: &'a Packet,
+    pub tables: &'a Tables,
+    pub kernel: &'a Outcome,
+    pub ours: &'a Outcome,
+}
+
+/// A known cause of differences.
+#[derive(Debug)]
+pub struct Reason {
+    pub name: &'static str,
+    /// What differs and why, as a sentence.
+    pub about: &'static str,
+    /// No router can avoid it, or no host can notice it.
+    pub is_by_nature: bool,
+    explains: fn(&Difference<'_>) -> bool,
+}
+
+/// All reasons, in the order in which they are tried.
+pub const REASONS: &[Reason] = &[
+    Reason {
+        name: "icmp-id",
+        about: "ICMP errors differ in their own IPv4 identification, which is random",
+        is_by_nature: true,
+        explains: |one| all_equal(one, without_id),
+    },
+    Reason {
+        name: "redirect",
+        about: "the kernel also sent an ICMP redirect, which it limits by time",
+        is_by_nature: true,
+        explains: |one| without_redirects(one, one.kernel) == without_redirects(one, one.ours),
+    },
+    Reason {
+        name: "padding",
+        about: "bytes after the IP packet are forwarded, which the kernel removes",
+        is_by_nature: true,
+        explains: |one| all_equal(one, |_, frame| trimmed(frame)),
+    },
+    Reason {
+        name: "no-unreachable",
+        about: "a blackhole, unreachable or prohibit route drops without the kernel's ICMP error",
+        is_by_nature: false,
+        explains: |one| one.ours.is_empty() && is_unreachable(one),
+    },
+    Reason {
+        name: "ports",
+        about: "rules and multipath by ports are looked up without ports",
+        is_by_nature: false,
+        explains: |one| one.tables.uses_ports() && has_ports(one) && is_forwarded(one, one.ours),
+    },
+];
+
+/// The reason of a difference; `None` if there is no listed one.
+pub fn reason(one: &Difference<'_>) -> Option<&'static Reason> {
+    REASONS.iter().find(|reason| (reason.explains)(one))
+}
+
+/// What both did, for differences without a reason.
+pub fn signature(one: &Difference<'_>) -> String {
+    let sent = &one.packet.frame;
+    let [kernel, ours] = [one.kernel, one.ours].map(|outcome| summary(outcome, sent));
+    if kernel == ours {
+        let ports = |outcome: &Outcome| outcome.iter().map(|seen| seen.port).collect::<Vec<_>>();
+        let what =
+            if ports(one.kernel) == ports(one.ours) { "other bytes" } else { "another port" };
+        return format!("{kernel}, {what}");
+    }
+    format!("kernel: {kernel}; ours: {ours}")
+}
+
+/// Whether both are equal where a part of each frame is left out.
+fn all_equal(one: &Difference<'_>, change: fn(&Difference<'_>, &[u8]) -> Vec<u8>) -> bool {
+    let changed = |outcome: &Outcome| {
+        outcome.iter().map(|seen| (seen.port, change(one, &seen.frame))).collect::<Vec<_>>()
+    };
+    changed(one.kernel) == changed(one.ours)
+}
+
+/// Answers without their own identification and header checksum.
+fn without_id(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let is_own = |ip: &Ip| !ip.is_ipv6 && !ip.has_addresses_of(&frame, &one.packet.frame);
+    if Ip::of(&frame).as_ref().is_some_and(is_own) {
+        frame[18..20].fill(0);
+        frame[24..26].fill(0);
+    }
+    frame
+}
+
+fn without_redirects(one: &Difference<'_>, outcome: &Outcome) -> Vec<(u8, Vec<u8>)> {
+    let is_redirect = |kind| matches!(kind, Kind::Icmp(5 | 137, _));
+    let rest = outcome.iter().filter(|seen| !is_redirect(seen.kind(&one.packet.frame)));
+    rest.map(|seen| (seen.port, without_id(one, &seen.frame))).collect()
+}
+
+fn trimmed(frame: &[u8]) -> Vec<u8> {
+    let end = Ip::of(frame).map_or(frame.len(), |ip| ip.end.min(frame.len()));
+    frame[..end].to_vec()
+}
+
+fn is_unreachable(one: &Difference<'_>) -> bool {
+    let is_one = |kind| matches!(kind, Kind::Icmp(3, 0 | 1 | 13) | Kind::Icmp(1, _));
+    !one.kernel.is_empty() && one.kernel.iter().all(|seen| is_one(seen.kind(&one.packet.frame)))
+}
+
+fn is_forwarded(one: &Difference<'_>, outcome: &Outcome) -> bool {
+    outcome.iter().any(|seen| seen.kind(&one.packet.frame) == Kind::Forwarded)
+}
+
+fn has_ports(one: &Difference<'_>) -> bool {
+    Ip::of(&one.packet.frame).is_some_and(|ip| matches!(ip.protocol.0, 6 | 17 | 132))
+}
