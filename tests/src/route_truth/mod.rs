@@ -79,8 +79,9 @@ impl Round {
     fn random(seed: u64, number: usize, case: Option<usize>) -> Self {
         let mut rng = Rng::new(seed ^ (number as u64) << 32);
         let tables = Tables::random(&mut rng);
-        let mut packets: Vec<_> =
-            (1..=ROUND as u16).map(|tag| Packet::random(&mut rng, &tables, tag)).collect();
+        let first = number * ROUND;
+        let packet = |tag| Packet::random(&mut rng, &tables, tag, first + usize::from(tag));
+        let mut packets: Vec<_> = (1..=ROUND as u16).map(packet).collect();
         if let Some(case) = case {
             packets = vec![packets.swap_remove(case % ROUND)];
         }

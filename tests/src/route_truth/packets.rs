@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use packet::checksum::{fold, pseudo_header, sum};
 use packet::{EtherType, IpProtocol, Mac};
 
-use super::plan::{PORTS, RESOLVED, address, marker, neighbor_mac, router_mac};
+use super::plan::{PORTS, RESOLVED, address, client, marker, neighbor_mac, router_mac};
 use super::tables::{Tables, unicast};
 use crate::differential::Rng;
 
@@ -29,8 +29,8 @@ pub const FIRST_MARKER: u16 = 0xff00;
 
 impl Packet {
     /// Random frames for a router with these tables, most of them to where its routes lead.
-    pub fn random(rng: &mut Rng, tables: &Tables, tag: u16) -> Self {
-        let draft = Draft::random(rng, tables, tag);
+    pub fn random(rng: &mut Rng, tables: &Tables, tag: u16, case: usize) -> Self {
+        let draft = Draft::random(rng, tables, tag, case);
         let mut frame = draft.frame();
         disturb(rng, &mut frame, draft.is_ipv6());
         Self { tag, frame }
@@ -85,12 +85,12 @@ impl Default for Draft {
 }
 
 impl Draft {
-    fn random(rng: &mut Rng, tables: &Tables, tag: u16) -> Self {
+    fn random(rng: &mut Rng, tables: &Tables, tag: u16, case: usize) -> Self {
         let is_ipv6 = rng.one_in(2);
         let destination = destination(rng, tables, is_ipv6);
         let mut draft = Self {
             tag,
-            source: source(rng, tables, is_ipv6),
+            source: source(rng, tables, is_ipv6, case),
             destination,
             ttl: if rng.one_in(6) { rng.below(4) as u8 } else { rng.pick(&[4, 63, 64, 255]) },
             protocol: protocol(rng, is_ipv6),
@@ -225,14 +225,13 @@ fn destination(rng: &mut Rng, tables: &Tables, is_ipv6: bool) -> IpAddr {
     }
 }
 
-fn source(rng: &mut Rng, tables: &Tables, is_ipv6: bool) -> IpAddr {
+fn source(rng: &mut Rng, tables: &Tables, is_ipv6: bool, case: usize) -> IpAddr {
     match rng.below(24) {
         0 => special(rng, is_ipv6),
         1 => address(is_ipv6, rng.below(PORTS.into()) as u8, rng.pick(&[1, 2, 77])),
         2..=5 => unicast(rng, is_ipv6),
         6..=10 => within(rng, tables, is_ipv6),
-        // Answers come back.
-        _ => address(is_ipv6, 0, 2),
+        _ => client(is_ipv6, case),
     }
 }
 

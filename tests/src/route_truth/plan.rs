@@ -47,6 +47,17 @@ pub fn marker(is_ipv6: bool, port: u8) -> IpAddr {
     }
 }
 
+/// Source of packets whose answers come back through port 0 in any tables: one for each case,
+/// because the kernel limits IPv4 errors to each address.
+pub fn client(is_ipv6: bool, case: usize) -> IpAddr {
+    let [high, low] = (case as u16).to_be_bytes();
+    if is_ipv6 {
+        Ipv6Addr::new(0xfd64, 65, 0, 0, 0, 0, 0, case as u16).into()
+    } else {
+        Ipv4Addr::new(100, 65, high, low).into()
+    }
+}
+
 /// Port number of markers that lead to a neighbor that does not answer.
 pub const UNRESOLVED_MARKER: u8 = 9;
 
@@ -61,6 +72,8 @@ pub fn marker_commands(is_ipv6: bool) -> Vec<String> {
         let to = network(to, length);
         commands.push(format!("route add {to} via {via} dev p{egress} table 99"));
     }
+    let clients = network(client(is_ipv6, 0), if is_ipv6 { 32 } else { 16 });
+    commands.push(format!("route add {clients} via {} dev p0 table 99", address(is_ipv6, 0, 2)));
     commands
 }
 

@@ -53,6 +53,18 @@ pub const REASONS: &[Reason] = &[
         explains: |one| one.ours.is_empty() && is_unreachable(one),
     },
     Reason {
+        name: "own-source",
+        about: "IPv4 packets from the router's own or a broadcast address are forwarded",
+        is_by_nature: false,
+        explains: |one| one.kernel.is_empty() && is_forwarded(one, one.ours) && has_own_source(one),
+    },
+    Reason {
+        name: "route-mtu",
+        about: "the MTU of a route is not applied unless it is locked",
+        is_by_nature: false,
+        explains: |one| exceeds_route_mtu(one) && is_forwarded(one, one.ours),
+    },
+    Reason {
         name: "ports",
         about: "rules and multipath by ports are looked up without ports",
         is_by_nature: false,
@@ -113,10 +125,29 @@ fn is_unreachable(one: &Difference<'_>) -> bool {
     !one.kernel.is_empty() && one.kernel.iter().all(|seen| is_one(seen.kind(&one.packet.frame)))
 }
 
+/// A router's address or the first or last one of its networks.
+fn has_own_source(one: &Difference<'_>) -> bool {
+    let frame = &one.packet.frame;
+    let of = |range: std::ops::Range<usize>| frame.get(range);
+    of(12..14) == Some(&[8, 0]) && of(26..28) == Some(&[10, 0]) && matches!(frame[29], 0 | 1 | 255)
+}
+
+/// The kernel cut the packet or reported that it is too big, and our router has not.
+fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
+    let is_too_big = |kind| matches!(kind, Kind::Icmp(3, 4) | Kind::Icmp(2, 0));
+    let is_reported = one.kernel.iter().any(|seen| is_too_big(seen.kind(&one.packet.frame)));
+    let is_cut = is_forwarded(one, one.kernel) && one.kernel.len() > one.ours.len();
+    one.tables.has_mtu() && one.ours.len() == 1 && (is_reported || is_cut)
+}
+
 fn is_forwarded(one: &Difference<'_>, outcome: &Outcome) -> bool {
     outcome.iter().any(|seen| seen.kind(&one.packet.frame) == Kind::Forwarded)
 }
 
 fn has_ports(one: &Difference<'_>) -> bool {
-    Ip::of(&one.packet.frame).is_some_and(|ip| matches!(ip.protocol.0, 6 | 17 | 132))
+    Ip::of(&one.packet.frame).is_some_and(|ip| PORTED.contains(&ip.protocol.0))
 }
+
+/// Protocols whose first four bytes the kernel takes for ports when it chooses a next hop: DCCP,
+/// ESP, SCTP and UDP-Lite among them (net/core/flow_dissector.c, proto_ports_offset, at v6.18).
+const PORTED: [u8; 7] = [6, 17, 33, 50, 51, 132, 136];

@@ -46,6 +46,11 @@ impl Tables {
         self.hash_policy > 0 || self.ipv4.iter().chain(&self.ipv6).any(by_port)
     }
 
+    /// Whether a route has an MTU of its own.
+    pub fn has_mtu(&self) -> bool {
+        self.ipv4.iter().chain(&self.ipv6).any(|one| one.contains(" mtu "))
+    }
+
     fn family(&mut self, rng: &mut Rng, is_ipv6: bool) -> Vec<String> {
         let mut commands = nexthops(rng, is_ipv6);
         for _ in 0..12 + rng.below(24) {

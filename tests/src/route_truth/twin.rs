@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use lab::{Capture, Host, Lab, until};
-use packet::Mac;
+use packet::{Mac, hex};
 use sys::net::{NewVeth, VethEnd};
 
 use super::packets::Packet;
@@ -101,13 +101,12 @@ impl Twin {
         let sent: BTreeMap<u16, &[u8]> =
             packets.iter().copied().chain(&markers).map(|one| (one.tag, &one.frame[..])).collect();
         let (mut seen, mut complete) = (Exchanged::default(), None);
+        let mut absent = String::new();
         let is_over = || {
             arms[0].collect(&sent, &mut seen.kernel)?;
             arms[1].collect(&sent, &mut seen.ours)?;
-            let missing = |of: &BTreeMap<u16, Outcome>| {
-                markers.iter().any(|marker| !of.contains_key(&marker.tag))
-            };
-            if missing(&seen.kernel) || missing(&seen.ours) {
+            absent = absence(&markers, &seen);
+            if !absent.is_empty() {
                 return Ok(None);
             }
             let since: &mut Instant = complete.get_or_insert_with(Instant::now);
@@ -115,7 +114,8 @@ impl Twin {
                 packets.iter().all(|one| seen.kernel.get(&one.tag) == seen.ours.get(&one.tag));
             Ok((is_same || since.elapsed() >= grace).then_some(()))
         };
-        until("the return of all markers", PATIENCE, is_over).map_err(text)?;
+        let over = until("the return of all markers", PATIENCE, is_over);
+        over.map_err(|error| format!("{error}: {absent}"))?;
         for outcomes in [&mut seen.kernel, &mut seen.ours] {
             outcomes.values_mut().for_each(|outcome| outcome.sort());
         }
@@ -192,6 +192,16 @@ fn markers() -> Vec<Packet> {
     ports.flat_map(|port| [false, true].map(|is_ipv6| Packet::marker(is_ipv6, port))).collect()
 }
 
+/// The markers that did not leave a router, as text.
+fn absence(markers: &[Packet], seen: &Exchanged) -> String {
+    let all =
+        [("kernel", &seen.kernel), ("ours", &seen.ours)].into_iter().flat_map(|(name, of)| {
+            let absent = markers.iter().filter(|marker| !of.contains_key(&marker.tag));
+            absent.map(move |marker| format!("{name}: {} ", hex(&marker.frame)))
+        });
+    all.collect()
+}
+
 /// Removes what [`Tables`] may have configured. Rules that are not there are refused.
 fn removal() -> Vec<String> {
     let rules = (FIRST_RULE..FIRST_RULE + RULES).map(|pref| format!("rule del pref {pref}"));
@@ -260,11 +270,13 @@ fn text(error: impl ToString) -> String {
 
 /// It forwards, answers without limits, and reports a neighbor that does not answer soon. Redirects
 /// are limited by time, so they are off where they can be.
-const ROUTER: [(&str, &str); 7] = [
+const ROUTER: [(&str, &str); 8] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv4/icmp_ratemask", "0"),
     ("ipv6/icmp/ratelimit", "0"),
+    // Only echo replies count for the limit of all messages.
+    ("ipv6/icmp/ratemask", "129"),
     ("ipv4/conf/all/send_redirects", "0"),
     ("ipv4/conf/default/send_redirects", "0"),
     ("ipv4/fib_multipath_hash_seed", "7"),
