@@ -62,13 +62,22 @@ pub const REASONS: &[Reason] = &[
         name: "route-mtu",
         about: "the MTU of a route is not applied unless it is locked",
         is_by_nature: false,
-        explains: |one| exceeds_route_mtu(one) && is_forwarded(one, one.ours),
+        explains: exceeds_route_mtu,
     },
     Reason {
         name: "ports",
         about: "rules and multipath by ports are looked up without ports",
         is_by_nature: false,
-        explains: |one| one.tables.uses_ports() && has_ports(one) && is_forwarded(one, one.ours),
+        explains: is_by_ports,
+    },
+    Reason {
+        name: "multipath-inner",
+        about: "IPv6 with fib_multipath_hash_policy 2: bpf_fib_lookup() chooses another next hop",
+        is_by_nature: false,
+        explains: |one| {
+            let is_ipv6 = Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6);
+            is_ipv6 && one.tables.hash_policy == 2 && is_forwarded(one, one.ours)
+        },
     },
 ];
 
@@ -132,12 +141,18 @@ fn has_own_source(one: &Difference<'_>) -> bool {
     of(12..14) == Some(&[8, 0]) && of(26..28) == Some(&[10, 0]) && matches!(frame[29], 0 | 1 | 255)
 }
 
-/// The kernel cut the packet or reported that it is too big, and our router has not.
+/// Larger than the MTU of a route, forwarded by our router in one piece and not by the kernel.
 fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
-    let is_too_big = |kind| matches!(kind, Kind::Icmp(3, 4) | Kind::Icmp(2, 0));
-    let is_reported = one.kernel.iter().any(|seen| is_too_big(seen.kind(&one.packet.frame)));
-    let is_cut = is_forwarded(one, one.kernel) && one.kernel.len() > one.ours.len();
-    one.tables.has_mtu() && one.ours.len() == 1 && (is_reported || is_cut)
+    let is_whole = |of: &Outcome| of.len() == 1 && is_forwarded(one, of);
+    let length = one.packet.frame.len().saturating_sub(14);
+    let is_over = one.tables.smallest_mtu().is_some_and(|mtu| length > mtu);
+    is_over && is_whole(one.ours) && !is_whole(one.kernel)
+}
+
+/// A rule by ports decided, or ports were part of the hash by which the kernel chose a next hop.
+fn is_by_ports(one: &Difference<'_>) -> bool {
+    let is_hashed = one.tables.hash_policy > 0 && !one.ours.is_empty();
+    has_ports(one) && (is_hashed || one.tables.has_port_rules())
 }
 
 fn is_forwarded(one: &Difference<'_>, outcome: &Outcome) -> bool {

@@ -40,15 +40,22 @@ impl Tables {
         [("-4", &self.ipv4), ("-6", &self.ipv6)]
     }
 
-    /// Whether a rule, or the choice of a next hop, depends on ports.
-    pub fn uses_ports(&self) -> bool {
-        let by_port = |one: &String| one.contains(" sport ") || one.contains(" dport ");
-        self.hash_policy > 0 || self.ipv4.iter().chain(&self.ipv6).any(by_port)
+    /// Whether a rule selects packets by ports.
+    pub fn has_port_rules(&self) -> bool {
+        self.all().any(|one| one.contains(" sport ") || one.contains(" dport "))
     }
 
-    /// Whether a route has an MTU of its own.
-    pub fn has_mtu(&self) -> bool {
-        self.ipv4.iter().chain(&self.ipv6).any(|one| one.contains(" mtu "))
+    /// The smallest MTU that a route has of its own.
+    pub fn smallest_mtu(&self) -> Option<usize> {
+        let mtu = |one: &String| {
+            let (_, rest) = one.split_once(" mtu ")?;
+            rest.trim_start_matches("lock ").split(' ').next()?.parse().ok()
+        };
+        self.all().filter_map(mtu).min()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &String> {
+        self.ipv4.iter().chain(&self.ipv6)
     }
 
     fn family(&mut self, rng: &mut Rng, is_ipv6: bool) -> Vec<String> {
