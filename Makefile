@@ -16,7 +16,7 @@ MISSING   = $(shell for p in $(PACKAGES); do \
 
 .PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests install-check \
 	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test \
-	libxdp-test
+	libxdp-test libxdp-bench
 
 build:
 	$(CARGO) build --release
@@ -165,6 +165,10 @@ reboot-test: deb
 # adopts. Root, and the packages mmdebstrap, qemu-system-x86 and binutils.
 libxdp-test: build
 	$(SUDO) dist/test-libxdp $(XWAY) bpf/prebuilt/test
+
+# In the same machine: instructions that a packet costs in a chain and under libxdp's dispatcher.
+libxdp-bench: build
+	$(SUDO) dist/bench-libxdp $(XWAY) bpf/prebuilt/chain.o
 
 # The C library: header, shared and static library, pkg-config file, manual pages.
 C_BUILT  = $(BUILT)

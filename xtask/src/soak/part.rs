@@ -82,6 +82,15 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: 4 * 3600,
         },
         Part {
+            name: "routes",
+            words: split(&format!(
+                "cargo xtask route-truth --seed {seed} --packets {}",
+                of(500_000)
+            )),
+            environment: Vec::new(),
+            limit: 4 * 3600,
+        },
+        Part {
             name: "chain",
             words: split(&format!("{test} chain -- each_member_counts --nocapture")),
             environment: vec![
