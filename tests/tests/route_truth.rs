@@ -8,9 +8,7 @@ use xway_tests::route_truth::{Class, Options, REASONS, Report, run};
 const KNOWN: &[&str] = &["no-unreachable", "own-source", "route-mtu", "ports", "multipath-inner"];
 
 fn campaign(seed: u64, packets: usize, case: Option<usize>) -> Report {
-    let report = run(&Options { seed, packets, case }, |_| ()).unwrap();
-    println!("seed {seed}\n{report}");
-    report
+    run(&Options { seed, packets, case }, |_| ()).unwrap()
 }
 
 #[test]
@@ -34,8 +32,10 @@ fn a_case_is_repeated_alone() {
     let case = class.cases[0];
     assert!(class.example.starts_with(&format!("--seed 3 --case {case}\n")), "{}", class.example);
     let again = campaign(3, 250, Some(case));
-    let found: Vec<_> = again.differing.iter().map(|one| (&one.name, &one.example)).collect();
-    assert_eq!((again.packets, found), (1, vec![(&class.name, &class.example)]));
+    // Up to what the routers sent, because the kernel's ICMP errors have random identifications.
+    let cause = |class: &Class| class.example.split("\nkernel:").next().map(str::to_owned);
+    let found: Vec<_> = again.differing.iter().map(|one| (&one.name, cause(one))).collect();
+    assert_eq!((again.packets, found), (1, vec![(&class.name, cause(class))]));
 }
 
 #[test]

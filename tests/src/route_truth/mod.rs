@@ -88,41 +88,53 @@ impl Round {
         Self { seed, number, tables, packets }
     }
 
+    /// Sends what differs again, because a difference is what a second time confirms. What has no
+    /// listed reason is sent alone in the end: an ICMP error that waits for the neighbor for which
+    /// other packets wait makes the kernel drop these silently.
     fn run(&self, twin: &Twin, report: &mut Report) -> Result<(), String> {
         twin.configure(&self.tables)?;
         report.packets += self.packets.len();
-        let mut packets: Vec<&Packet> = self.packets.iter().collect();
-        // What differs is sent again: a difference is what a second time confirms.
-        for (attempt, grace) in GRACE.into_iter().enumerate() {
-            let seen = twin.exchange(&packets, grace)?;
-            let mut again = Vec::new();
-            for packet in packets {
-                let empty = Outcome::new();
-                let of = |map: &std::collections::BTreeMap<u16, Outcome>| {
-                    map.get(&packet.tag).unwrap_or(&empty).clone()
-                };
-                let (kernel, ours) = (of(&seen.kernel), of(&seen.ours));
-                if kernel == ours {
-                    report.same += 1;
-                    continue;
-                }
-                let (tables, kernel, ours) = (&self.tables, &kernel, &ours);
-                let one = Difference { packet, tables, kernel, ours };
-                let reason = reason::reason(&one);
-                if attempt + 1 < GRACE.len() && !reason.is_some_and(|one| one.is_by_nature) {
-                    again.push(packet);
-                    continue;
-                }
+        let is_final = |reason: Option<&Reason>| reason.is_some_and(|one| one.is_by_nature);
+        let all: Vec<&Packet> = self.packets.iter().collect();
+        let again = self.attempt(twin, &all, SHORT, is_final, report)?;
+        let alone = self.attempt(twin, &again, SHORT, |reason| reason.is_some(), report)?;
+        for packet in alone {
+            self.attempt(twin, &[packet], LONG, |_| true, report)?;
+        }
+        Ok(())
+    }
+
+    /// Sends packets and counts those that are the same, and differences that are final. Returns
+    /// the others.
+    fn attempt<'p>(
+        &self,
+        twin: &Twin,
+        packets: &[&'p Packet],
+        grace: Duration,
+        is_final: impl Fn(Option<&Reason>) -> bool,
+        report: &mut Report,
+    ) -> Result<Vec<&'p Packet>, String> {
+        if packets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let seen = twin.exchange(packets, grace)?;
+        let (nothing, mut others) = (Outcome::new(), Vec::new());
+        for packet in packets.iter().copied() {
+            let kernel = seen.kernel.get(&packet.tag).unwrap_or(&nothing);
+            let ours = seen.ours.get(&packet.tag).unwrap_or(&nothing);
+            let one = Difference { packet, tables: &self.tables, kernel, ours };
+            let reason = reason::reason(&one);
+            if kernel == ours {
+                report.same += 1;
+            } else if is_final(reason) {
                 let name = reason.map_or_else(|| signature(&one), |one| one.name.to_owned());
                 let case = self.number * ROUND + usize::from(packet.tag) - 1;
                 report.add(&name, case, || self.example(&one, case));
-            }
-            packets = again;
-            if packets.is_empty() {
-                break;
+            } else {
+                others.push(packet);
             }
         }
-        Ok(())
+        Ok(others)
     }
 
     /// Everything that is needed to repeat a case by hand.
@@ -141,6 +153,6 @@ impl Round {
     }
 }
 
-/// How long each attempt waits for what only one router did, after the markers arrived.
-const GRACE: [Duration; 3] =
-    [Duration::from_millis(30), Duration::from_millis(30), Duration::from_millis(300)];
+/// How long an attempt waits for what only one router did, after the markers arrived.
+const SHORT: Duration = Duration::from_millis(30);
+const LONG: Duration = Duration::from_millis(300);
