@@ -71,12 +71,13 @@ pub const REASONS: &[Reason] = &[
         explains: is_by_ports,
     },
     Reason {
-        name: "multipath-inner",
-        about: "IPv6 with fib_multipath_hash_policy 2: bpf_fib_lookup() chooses another next hop",
+        name: "multipath-label",
+        about: "bpf_fib_lookup() hashes IPv6 otherwise with hash policy 2 or with rules by ports",
         is_by_nature: false,
         explains: |one| {
             let is_ipv6 = Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6);
-            is_ipv6 && one.tables.hash_policy == 2 && is_forwarded(one, one.ours)
+            let is_dissected = one.tables.hash_policy == 2 || one.tables.has_port_rules();
+            is_ipv6 && is_dissected && is_forwarded(one, one.ours)
         },
     },
 ];
