@@ -47,6 +47,16 @@ pub const REASONS: &[Reason] = &[
         explains: |one| all_equal(one, |_, frame| trimmed(frame)),
     },
     Reason {
+        name: "padding-over-mtu",
+        about: "a frame that only bytes after the IP packet make too long is lost at the egress",
+        is_by_nature: false,
+        explains: |one| {
+            let frame = &one.packet.frame;
+            let is_padded = trimmed(frame).len() < frame.len();
+            is_padded && one.ours.is_empty() && is_forwarded(one, one.kernel)
+        },
+    },
+    Reason {
         name: "no-unreachable",
         about: "a blackhole, unreachable or prohibit route drops without the kernel's ICMP error",
         is_by_nature: false,
@@ -77,7 +87,7 @@ pub const REASONS: &[Reason] = &[
         explains: |one| {
             let is_ipv6 = Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6);
             let is_dissected = one.tables.hash_policy == 2 || one.tables.has_port_rules();
-            is_ipv6 && is_dissected && is_forwarded(one, one.ours)
+            is_ipv6 && is_dissected && !one.kernel.is_empty() && is_forwarded(one, one.ours)
         },
     },
 ];
