@@ -209,8 +209,8 @@ fuzz: cargo-fuzz
 	$(CARGO) xtask soak --only fuzz --seconds 60
 
 # All campaigns: fuzzing, faults of system calls, random rules, random routes, hostile packets,
-# programs on both runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp beside it. Root
-# for all but fuzzing.
+# programs on both runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp
+# beside it. Root for all but fuzzing.
 # Each fuzz target runs SOAK_SECONDS, and the sizes of the other campaigns are proportional to it.
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)
