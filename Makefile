@@ -16,7 +16,7 @@ MISSING   = $(shell for p in $(PACKAGES); do \
 
 .PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests install-check \
 	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test \
-	libxdp-test
+	libxdp-test libxdp-bench
 
 build:
 	$(CARGO) build --release
@@ -166,6 +166,10 @@ reboot-test: deb
 libxdp-test: build
 	$(SUDO) dist/test-libxdp $(XWAY) bpf/prebuilt/test
 
+# In the same machine: instructions that a packet costs in a chain and under libxdp's dispatcher.
+libxdp-bench: build
+	$(SUDO) dist/bench-libxdp $(XWAY) bpf/prebuilt/chain.o
+
 # The C library: header, shared and static library, pkg-config file, manual pages.
 C_BUILT  = $(BUILT)
 C_ROOT   = $(ROOT)
@@ -204,9 +208,9 @@ cargo-fuzz:
 fuzz: cargo-fuzz
 	$(CARGO) xtask soak --only fuzz --seconds 60
 
-# All campaigns: fuzzing, faults of system calls, random rules, hostile packets, programs on both
-# runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp beside it. Root
-# for all but fuzzing.
+# All campaigns: fuzzing, faults of system calls, random rules, random routes, hostile packets,
+# programs on both runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp
+# beside it. Root for all but fuzzing.
 # Each fuzz target runs SOAK_SECONDS, and the sizes of the other campaigns are proportional to it.
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)

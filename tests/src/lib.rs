@@ -21,6 +21,7 @@ pub mod hostile_tcp;
 pub mod nft;
 pub mod program;
 pub mod random;
+pub mod route_truth;
 pub mod segment;
 pub mod sink;
 pub mod stage;

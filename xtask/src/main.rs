@@ -8,8 +8,8 @@
 
 mod abi;
 mod bpf;
+mod campaign;
 mod conformance;
-mod faults;
 mod header;
 #[cfg(test)]
 mod json_page;
@@ -38,6 +38,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   root-tests [--jobs N] [--only TEXT]...
                   run the tests that need root, N test binaries at a time (default: one per
                   processor), and print the time of each, slowest first
+  route-truth [--seed N] [--packets N] [--case K] [--json]
+                  send random packets through our router and the kernel's with the same random
+                  tables, as root; fails if one is treated differently for an unlisted reason
   soak [--seconds N] [--only NAME]... [--seed N] [--list]
                   run all campaigns; fails if one finds anything
   tidy            check the style rules: layers, cycles, lengths, names, words, places of unsafe
@@ -62,7 +65,7 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
-        ["faults", rest @ ..] => return faults::run(rest),
+        [name @ ("faults" | "route-truth"), rest @ ..] => return campaign::run(name, rest),
         ["root-tests", rest @ ..] => return root_tests::run(rest),
         ["soak", rest @ ..] => return soak::run(rest),
         ["bpf"] => bpf::build()?,

@@ -81,6 +81,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             ],
             limit: 4 * 3600,
         },
+        routes(seed, &of(500_000)),
         Part {
             name: "chain",
             words: split(&format!("{test} chain -- each_member_counts --nocapture")),
@@ -103,6 +104,12 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: seconds + 1800,
         },
     ]
+}
+
+/// Our router beside the kernel's.
+fn routes(seed: u64, packets: &str) -> Part {
+    let words = split(&format!("cargo xtask route-truth --seed {seed} --packets {packets}"));
+    Part { name: "routes", words, environment: Vec::new(), limit: 4 * 3600 }
 }
 
 fn split(text: &str) -> Vec<String> {

@@ -1,7 +1,9 @@
-//! `cargo xtask faults`: builds the command line and the fault campaign, then runs it.
+//! `cargo xtask faults` and `cargo xtask route-truth`: builds the command line and a campaign, then
+//! runs it.
 //!
-//! Rule: the campaign itself is in the package `xway-tests` (`tests/src/faults`); options and the
-//! exit code are passed on as they are. It attaches programs in namespaces of its own, as root.
+//! Rule: the campaigns themselves are in the package `xway-tests` (`tests/src/faults`,
+//! `tests/src/route_truth`); options and the exit code are passed on as they are. They attach
+//! programs in namespaces of their own, as root.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -10,10 +12,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::root;
 
-pub fn run(words: &[&str]) -> Result<ExitCode> {
+/// Builds and runs the campaign with this name.
+pub fn run(name: &str, words: &[&str]) -> Result<ExitCode> {
     build(&["--package", "xway"])?;
-    build(&["--package", "xway-tests", "--bin", NAME])?;
-    let program = target().join("debug").join(NAME);
+    build(&["--package", "xway-tests", "--bin", name])?;
+    let program = target().join("debug").join(name);
     let status = Command::new(&program).args(words).status();
     let status = status.with_context(|| format!("cannot run {}", program.display()))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
@@ -36,6 +39,5 @@ fn target() -> PathBuf {
     root::path().join(given.unwrap_or_else(|| "target".into()))
 }
 
-const NAME: &str = "faults";
 /// Exit code when the campaign was ended by a signal.
 const KILLED: u8 = 2;

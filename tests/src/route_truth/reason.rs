@@ -1,0 +1,179 @@
+//! Why the two routers may differ: a short list, each with a rule that a difference must meet.
+//!
+//! Rule: a difference that no reason explains is a finding. Reasons are tried in order.
+
+use super::packets::Packet;
+use super::seen::{Ip, Kind, Outcome, summary};
+use super::tables::Tables;
+
+/// A packet that the two routers treated differently.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference<'a> {
+    pub packet: &'a Packet,
+    pub tables: &'a Tables,
+    pub kernel: &'a Outcome,
+    pub ours: &'a Outcome,
+}
+
+/// A known cause of differences.
+#[derive(Debug)]
+pub struct Reason {
+    pub name: &'static str,
+    /// What differs and why, as a sentence.
+    pub about: &'static str,
+    /// No router can avoid it, or no host can notice it.
+    pub is_by_nature: bool,
+    explains: fn(&Difference<'_>) -> bool,
+}
+
+/// All reasons, in the order in which they are tried.
+pub const REASONS: &[Reason] = &[
+    Reason {
+        name: "icmp-id",
+        about: "ICMP errors differ in their own IPv4 identification, which is random",
+        is_by_nature: true,
+        explains: |one| all_equal(one, without_id),
+    },
+    Reason {
+        name: "redirect",
+        about: "the kernel also sent an ICMP redirect, which it limits by time",
+        is_by_nature: true,
+        explains: |one| without_redirects(one, one.kernel) == without_redirects(one, one.ours),
+    },
+    Reason {
+        name: "padding",
+        about: "bytes after the IP packet are forwarded, which the kernel removes",
+        is_by_nature: true,
+        explains: |one| all_equal(one, |_, frame| trimmed(frame)),
+    },
+    Reason {
+        name: "padding-over-mtu",
+        about: "a frame that only bytes after the IP packet make too long is lost at the egress",
+        is_by_nature: false,
+        explains: |one| {
+            let frame = &one.packet.frame;
+            let is_padded = trimmed(frame).len() < frame.len();
+            is_padded && one.ours.is_empty() && is_forwarded(one, one.kernel)
+        },
+    },
+    Reason {
+        name: "no-unreachable",
+        about: "a blackhole, unreachable or prohibit route drops without the kernel's ICMP error",
+        is_by_nature: false,
+        explains: |one| one.ours.is_empty() && is_unreachable(one),
+    },
+    Reason {
+        name: "own-source",
+        about: "IPv4 packets from the router's own or a broadcast address are forwarded",
+        is_by_nature: false,
+        explains: |one| one.kernel.is_empty() && is_forwarded(one, one.ours) && has_own_source(one),
+    },
+    Reason {
+        name: "route-mtu",
+        about: "the MTU of a route is not applied unless it is locked",
+        is_by_nature: false,
+        explains: exceeds_route_mtu,
+    },
+    Reason {
+        name: "ports",
+        about: "rules and multipath by ports are looked up without ports",
+        is_by_nature: false,
+        explains: is_by_ports,
+    },
+    Reason {
+        name: "multipath-label",
+        about: "bpf_fib_lookup() hashes IPv6 otherwise with hash policy 2 or with rules by ports",
+        is_by_nature: false,
+        explains: |one| {
+            let is_ipv6 = Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6);
+            let is_dissected = one.tables.hash_policy == 2 || one.tables.has_port_rules();
+            is_ipv6 && is_dissected && !one.kernel.is_empty() && is_forwarded(one, one.ours)
+        },
+    },
+];
+
+/// The reason of a difference; `None` if there is no listed one.
+pub fn reason(one: &Difference<'_>) -> Option<&'static Reason> {
+    REASONS.iter().find(|reason| (reason.explains)(one))
+}
+
+/// What both did, for differences without a reason.
+pub fn signature(one: &Difference<'_>) -> String {
+    let sent = &one.packet.frame;
+    let [kernel, ours] = [one.kernel, one.ours].map(|outcome| summary(outcome, sent));
+    if kernel == ours {
+        let ports = |outcome: &Outcome| outcome.iter().map(|seen| seen.port).collect::<Vec<_>>();
+        let what =
+            if ports(one.kernel) == ports(one.ours) { "other bytes" } else { "another port" };
+        return format!("{kernel}, {what}");
+    }
+    format!("kernel: {kernel}; ours: {ours}")
+}
+
+/// Whether both are equal where a part of each frame is left out.
+fn all_equal(one: &Difference<'_>, change: fn(&Difference<'_>, &[u8]) -> Vec<u8>) -> bool {
+    let changed = |outcome: &Outcome| {
+        outcome.iter().map(|seen| (seen.port, change(one, &seen.frame))).collect::<Vec<_>>()
+    };
+    changed(one.kernel) == changed(one.ours)
+}
+
+/// Answers without their own identification and header checksum.
+fn without_id(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let is_own = |ip: &Ip| !ip.is_ipv6 && !ip.has_addresses_of(&frame, &one.packet.frame);
+    if Ip::of(&frame).as_ref().is_some_and(is_own) {
+        frame[18..20].fill(0);
+        frame[24..26].fill(0);
+    }
+    frame
+}
+
+fn without_redirects(one: &Difference<'_>, outcome: &Outcome) -> Vec<(u8, Vec<u8>)> {
+    let is_redirect = |kind| matches!(kind, Kind::Icmp(5 | 137, _));
+    let rest = outcome.iter().filter(|seen| !is_redirect(seen.kind(&one.packet.frame)));
+    rest.map(|seen| (seen.port, without_id(one, &seen.frame))).collect()
+}
+
+fn trimmed(frame: &[u8]) -> Vec<u8> {
+    let end = Ip::of(frame).map_or(frame.len(), |ip| ip.end.min(frame.len()));
+    frame[..end].to_vec()
+}
+
+fn is_unreachable(one: &Difference<'_>) -> bool {
+    let is_one = |kind| matches!(kind, Kind::Icmp(3, 0 | 1 | 13) | Kind::Icmp(1, _));
+    !one.kernel.is_empty() && one.kernel.iter().all(|seen| is_one(seen.kind(&one.packet.frame)))
+}
+
+/// A router's address or the first or last one of its networks.
+fn has_own_source(one: &Difference<'_>) -> bool {
+    let frame = &one.packet.frame;
+    let of = |range: std::ops::Range<usize>| frame.get(range);
+    of(12..14) == Some(&[8, 0]) && of(26..28) == Some(&[10, 0]) && matches!(frame[29], 0 | 1 | 255)
+}
+
+/// Larger than the MTU of a route, forwarded by our router in one piece and not by the kernel.
+fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
+    let is_whole = |of: &Outcome| of.len() == 1 && is_forwarded(one, of);
+    let length = one.packet.frame.len().saturating_sub(14);
+    let is_over = one.tables.smallest_mtu().is_some_and(|mtu| length > mtu);
+    is_over && is_whole(one.ours) && !is_whole(one.kernel)
+}
+
+/// A rule by ports decided, or ports were part of the hash by which the kernel chose a next hop.
+fn is_by_ports(one: &Difference<'_>) -> bool {
+    let is_hashed = one.tables.hash_policy > 0 && !one.ours.is_empty();
+    has_ports(one) && (is_hashed || one.tables.has_port_rules())
+}
+
+fn is_forwarded(one: &Difference<'_>, outcome: &Outcome) -> bool {
+    outcome.iter().any(|seen| seen.kind(&one.packet.frame) == Kind::Forwarded)
+}
+
+fn has_ports(one: &Difference<'_>) -> bool {
+    Ip::of(&one.packet.frame).is_some_and(|ip| PORTED.contains(&ip.protocol.0))
+}
+
+/// Protocols whose first four bytes the kernel takes for ports when it chooses a next hop: DCCP,
+/// ESP, SCTP and UDP-Lite among them (net/core/flow_dissector.c, proto_ports_offset, at v6.18).
+const PORTED: [u8; 7] = [6, 17, 33, 50, 51, 132, 136];
