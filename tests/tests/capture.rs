@@ -242,6 +242,32 @@ fn what_is_not_read_in_time_is_counted_as_lost() {
 }
 
 #[test]
+fn losses_are_noted_with_the_next_packet() {
+    let (stage, folder) = (Stage::new(), Folder::new("noted"));
+    let path = folder.file("noted.pcapng");
+    let words = ["--json", "--ring", "4KiB", "-w", &path, "--time", "120s", "udp"];
+    let capture = capturing(&stage, &words);
+    let signal = |name: &str| {
+        let mut command = Command::new("kill");
+        assert!(command.args([name, &capture.id().to_string()]).status().unwrap().success());
+    };
+    // While the command is stopped, its ring holds less than 100 of these packets.
+    signal("-STOP");
+    let state = || fs::read_to_string(format!("/proc/{}/stat", capture.id()));
+    let stopped = || Ok(state().unwrap().contains(") T ").then_some(()));
+    until("the stop", PATIENCE, stopped).unwrap();
+    stage.send(&udp(&stage, 7), 200);
+    signal("-CONT");
+    interrupt(&capture);
+    let report = report(capture);
+    let lost = report["lost"].as_u64().unwrap();
+    assert!(lost > 100, "{report}");
+    let noted: Vec<_> = packets(&path).iter().map(|packet| packet.dropped.unwrap_or(0)).collect();
+    assert_eq!(noted.iter().sum::<u64>(), lost, "{noted:?}");
+    assert_eq!(noted.iter().filter(|count| **count > 0).count(), 1, "{noted:?}");
+}
+
+#[test]
 fn files_are_rotated() {
     let (stage, folder) = (Stage::new(), Folder::new("rotated"));
     let path = folder.file("some.pcapng");
