@@ -7,6 +7,7 @@
 pub mod background;
 pub mod bpf;
 pub mod built;
+pub mod capture;
 pub mod cell;
 pub mod clang;
 pub mod declarations;

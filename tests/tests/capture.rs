@@ -2,82 +2,22 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use kernel::{Attach, Mode, Replace};
 use lab::until;
 use pcap::{Packet, Reader};
 use serde_json::Value;
 use spec::Verdict;
+use xway_tests::capture::{Folder, LOAD, capturing, ended, packets, report};
 use xway_tests::clang;
 use xway_tests::filter::{load, show};
 use xway_tests::program::foreign;
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::{Answer, interrupt, prebuilt};
-
-/// For programs to be composed and verified, beside whatever else the machine does.
-const LOAD: Duration = Duration::from_mins(2);
-
-/// A directory that is removed with its files.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("xway-{name}-{}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _gone = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Starts a capture, and waits until its program runs.
-fn capturing(stage: &Stage, words: &[&str]) -> Child {
-    let mut command = stage.xway.command_in(&stage.net.b, &[&["capture", "eth0"], words].concat());
-    started(stage, command.stdout(Stdio::piped()))
-}
-
-fn started(stage: &Stage, command: &mut Command) -> Child {
-    let before = stage.attached();
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let runs = until("the capture", LOAD, || Ok((stage.attached() != before).then_some(())));
-    if let Err(error) = runs {
-        let _ended = child.kill();
-        panic!("{error}: {:?}", child.wait_with_output());
-    }
-    child
-}
-
-fn ended(child: Child, code: i32) -> String {
-    Answer::of(child.wait_with_output().unwrap()).ended(code)
-}
-
-/// The last line of a capture with `--json`.
-fn report(child: Child) -> Value {
-    let text = ended(child, 0);
-    serde_json::from_str(text.lines().last().unwrap()).unwrap()
-}
-
-fn packets(path: impl AsRef<Path>) -> Vec<Packet> {
-    let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
-    let (mut packet, mut all) = (Packet::default(), Vec::new());
-    while reader.next_into(&mut packet).unwrap() {
-        all.push(packet.clone());
-    }
-    all
-}
 
 fn udp(stage: &Stage, port: u16) -> Vec<u8> {
     stage.flow(port).udp(b"content").unwrap()
@@ -299,6 +239,32 @@ fn what_is_not_read_in_time_is_counted_as_lost() {
     assert_eq!(number("written") + number("lost"), 2000, "{report}");
     let all = packets(&path);
     assert_eq!(all.len() as u64, number("written"));
+}
+
+#[test]
+fn losses_are_noted_with_the_next_packet() {
+    let (stage, folder) = (Stage::new(), Folder::new("noted"));
+    let path = folder.file("noted.pcapng");
+    let words = ["--json", "--ring", "4KiB", "-w", &path, "--time", "120s", "udp"];
+    let capture = capturing(&stage, &words);
+    let signal = |name: &str| {
+        let mut command = Command::new("kill");
+        assert!(command.args([name, &capture.id().to_string()]).status().unwrap().success());
+    };
+    // While the command is stopped, its ring holds less than 100 of these packets.
+    signal("-STOP");
+    let state = || fs::read_to_string(format!("/proc/{}/stat", capture.id()));
+    let stopped = || Ok(state().unwrap().contains(") T ").then_some(()));
+    until("the stop", PATIENCE, stopped).unwrap();
+    stage.send(&udp(&stage, 7), 200);
+    signal("-CONT");
+    interrupt(&capture);
+    let report = report(capture);
+    let lost = report["lost"].as_u64().unwrap();
+    assert!(lost > 100, "{report}");
+    let noted: Vec<_> = packets(&path).iter().map(|packet| packet.dropped.unwrap_or(0)).collect();
+    assert_eq!(noted.iter().sum::<u64>(), lost, "{noted:?}");
+    assert_eq!(noted.iter().filter(|count| **count > 0).count(), 1, "{noted:?}");
 }
 
 #[test]

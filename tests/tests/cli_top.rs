@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use kernel::{Attach, Mode, Replace};
 use lab::{Capture, Host, until};
 use serde_json::{Value, json};
+use xway_tests::program::foreign;
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::terminal::Terminal;
 use xway_tests::xway::{Answer, interrupt, prebuilt};
@@ -166,6 +169,39 @@ fn numbers_are_those_of_status_of_the_chain_and_of_the_sink() {
     assert_eq!(program(&status, "eth0")["rates"]["verdicts"]["drop"]["packets"], 300);
     interrupt(&sink);
     assert_eq!(Answer::of(sink.wait_with_output().unwrap()).json(0)["received"], 300);
+}
+
+#[test]
+fn pins_of_programs_are_shown() {
+    let stage = Stage::new();
+    let b = &stage.net.b;
+    pair(b, ["in", "out"]);
+    stage.run(&["drop", "eth0", "any udp 9"]).ended(0);
+    // Another owner's program, whose link is pinned.
+    let object = foreign();
+    let (program_of_in, ifindex) = (&object.programs()[0], b.ifindex("in").unwrap());
+    let attach =
+        Attach { ifindex, program: program_of_in, mode: Mode::Native, replace: Replace::No };
+    let mut link = b.run(|| kernel::attach(&attach)).unwrap().unwrap();
+    let pin = stage.xway.state().join("bpf").join("others_link");
+    link.pin(&pin).unwrap();
+    drop(link);
+    let overview = once(&stage);
+    let pins = program(&overview, "eth0")["pins"].as_array().unwrap();
+    let pins: Vec<_> = pins.iter().map(|path| path.as_str().unwrap()).collect();
+    assert!(matches!(pins[..], [one, two] if one.ends_with("/program") && two.ends_with("/link")));
+    assert!(pins.iter().all(|path| Path::new(path).exists()), "{pins:?}");
+    assert_eq!(program(&overview, "in")["pins"], json!([pin]), "{overview:#}");
+    let text = stage.run(&["top", "--once", "--interval", "1ms"]).ended(0);
+    assert!(text.contains("pinned at") && text.contains("others_link"), "{text}");
+    // A second reading knows them as well.
+    let top = Lines::top(&stage, &["--count", "2"]);
+    let (first, second) = (top.next(), top.next());
+    for name in ["eth0", "in"] {
+        assert_eq!(program(&first, name)["pins"], program(&second, name)["pins"], "{name}");
+    }
+    assert_eq!(program(&second, "eth0")["pins"], json!(pins));
+    std::fs::remove_file(pin).unwrap();
 }
 
 /// Every packet has its place in one interval, also while the chain is composed again; a program

@@ -13,7 +13,6 @@ use kernel::Map;
 use serde::Serialize;
 use spec::Map as _;
 use spec::compose::HITS_MAP;
-use sys::net::Netlink;
 use sys::netns::NetNs;
 
 use crate::Control;
@@ -23,7 +22,7 @@ use crate::error::{ChainError, Context as _, Error, Result};
 use crate::filter::update::TRIAL;
 use crate::inventory::listing::{ObjectProgram, object_listing};
 use crate::state::{State, Trial};
-use crate::target::Target;
+use crate::target::{Target, find_link};
 
 /// Counts while it exists.
 #[derive(Debug)]
@@ -64,7 +63,7 @@ impl HitCounter {
     /// Nothing of this project runs on the interface, or another trial does; the kernel refuses the
     /// programs with their counters.
     pub fn start(control: &Control, interface: &str) -> Result<Self> {
-        let ifindex = Netlink::open()?.link(interface)?.ifindex;
+        let ifindex = find_link(interface)?.ifindex;
         let claim = State::claim(control, NetNs::current()?.id()?, ifindex, TRIAL)?;
         let claim = claim.map_err(Error::TrialRuns)?;
         let target = Target::open(control, interface)?;

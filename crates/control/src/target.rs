@@ -434,6 +434,16 @@ pub fn by_frame_size<T>(
 
 const ETHERNET_MTU: u32 = 1500;
 
+/// An interface of this namespace.
+///
+/// # Errors
+/// There is no such interface.
+pub(crate) fn find_link(interface: &str) -> Result<Link> {
+    let links = Netlink::open()?.links()?;
+    let link = links.iter().find(|link| link.name == interface).cloned();
+    link.ok_or_else(|| no_interface(interface, &links))
+}
+
 /// The error for an interface that is not among `links`.
 pub(crate) fn no_interface(name: &str, links: &[Link]) -> Error {
     let known = links.iter().map(|link| link.name.clone()).collect();

@@ -97,12 +97,13 @@ impl Members {
         selected.filter_map(|(number, member)| Some((number, select(member)?))).collect()
     }
 
-    /// Fails if a text selects nothing.
-    pub(super) fn require(&self, text: &str) -> Result<()> {
-        if !self.select(text).is_empty() {
+    /// Fails if a text selects nothing on any interface.
+    pub(super) fn require(all: &[&Self], text: &str) -> Result<()> {
+        if all.is_empty() || all.iter().any(|members| !members.select(text).is_empty()) {
             return Ok(());
         }
-        let reasons = self.0.iter().flat_map(|member| &member.reasons);
+        let members = all.iter().flat_map(|members| &members.0);
+        let reasons = members.flat_map(|member| &member.reasons);
         let mut known: Vec<_> = reasons.filter(|reason| !reason.is_empty()).cloned().collect();
         known.sort();
         known.dedup();
@@ -222,7 +223,8 @@ mod tests {
         ] {
             assert_eq!(members.select(text), [(0, selected)], "{text}");
         }
-        let error = members.require("2").unwrap_err().to_string();
+        let error =
+            Members::require(&[&Members::default(), &members], "2").unwrap_err().to_string();
         assert!(error.contains("`2`") && error.contains("bad-header, default"), "{error}");
     }
 }

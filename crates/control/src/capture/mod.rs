@@ -1,4 +1,4 @@
-//! `Capture`: packets of an interface as they come, and as its programs leave them.
+//! `Capture`: packets of interfaces as they come, and as their programs leave them.
 //!
 //! The programs that run are composed again with a probe around them, as a trial: when the capture
 //! ends, the earlier program continues, and after a kill the next process restores it. Rule: a
@@ -7,36 +7,32 @@
 //! with the new programs.
 
 mod batch;
+mod interface;
 mod members;
 mod report;
 mod writer;
 
-use std::fs::File;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use functions::capture::abi::Counts;
-use functions::capture::{self, Config, KEPT, MATCHES, RINGS, SETTINGS, WANTED};
-use kernel::{Map, MapCreate, Mode, RingBuffer};
+use functions::capture::{self, Config, MATCHES, RINGS};
+use kernel::Mode;
 use spec::asm::{Assembler, Reg};
 use spec::compose::splice;
-use spec::{Expect, Map as _, MapKind, ProgramKind, Spec};
+use spec::{ProgramKind, Spec};
 use sys::net::Netlink;
-use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
-pub use batch::Batch;
+pub use batch::{Batch, BatchPacket};
 pub use members::{Comments, Members, RuleLine};
-pub use report::{CaptureReport, Ended, PacketLine, changes};
+pub use report::{CaptureReport, Ended, InterfaceCounts, PacketLine, changes};
 pub use writer::{CaptureWriter, Rotation};
 
-use crate::composition::LoadedChain;
-use crate::error::{Context as _, Error, Result};
+use interface::{InterfaceCapture, extend};
+
+use crate::Control;
+use crate::error::{Error, Result};
 use crate::filter::source;
-use crate::filter::update::TRIAL;
-use crate::state::{State, Trial};
-use crate::target::Target;
-use crate::{Control, chain};
 
 /// What is captured, and how.
 #[derive(Clone, Debug)]
@@ -47,9 +43,9 @@ pub struct CaptureOptions {
     /// Captures only packets for this reason, or by the rule with this name or number.
     pub reason: Option<String>,
     /// Bytes of the ring of each processor, rounded up to a power of two; `None`: 32 MiB, or less
-    /// where there are many processors.
+    /// where there are many processors or interfaces.
     pub ring_bytes: Option<u64>,
-    /// Mode on an interface without a program; `None`: native.
+    /// Mode on interfaces without a program; `None`: native.
     pub mode: Option<Mode>,
 }
 
@@ -60,99 +56,93 @@ impl Default for CaptureOptions {
     }
 }
 
-/// A running capture. Dropping it restores the earlier program.
+/// A running capture of one or several interfaces. Dropping it restores the earlier programs.
 #[derive(Debug)]
 pub struct Capture {
-    control: Control,
-    interface: String,
-    options: CaptureOptions,
-    probe: Spec,
-    /// `None` while another trial runs on the interface.
-    session: Option<Session>,
-    /// Counters of sessions that ended.
-    earlier: Counts,
-    /// When the session was last checked, and the time of the probe was extended.
-    checked: Instant,
-    /// Declared after the session, so that it is released later: one trial at a time.
-    _claim: File,
+    plan: Plan,
+    interfaces: Vec<InterfaceCapture>,
 }
 
-/// The programs of an interface with a probe around them.
+/// What is captured on each interface.
 #[derive(Debug)]
-struct Session {
-    trial: Trial,
-    members: Arc<Members>,
-    rings: Vec<RingBuffer>,
-    settings: Map,
-    kept: Map,
+struct Plan {
+    options: CaptureOptions,
+    probe: Spec,
+    /// Bytes of the ring of each processor.
+    ring_bytes: u32,
 }
 
 impl Capture {
-    /// Puts a probe around the programs of an interface.
+    /// Puts a probe around the programs of each interface, or of none if it fails on one. The
+    /// probes begin to capture together, once the last one is about to run.
     ///
     /// # Errors
-    /// Another trial runs on the interface, or another owner's program; the expression cannot be
-    /// compiled; the kernel refuses the programs.
-    pub fn start(control: &Control, interface: &str, mut options: CaptureOptions) -> Result<Self> {
+    /// Another trial runs on an interface, or another owner's program; an interface is named twice;
+    /// the expression cannot be compiled; the kernel refuses the programs.
+    pub fn start(
+        control: &Control,
+        interfaces: &[String],
+        mut options: CaptureOptions,
+    ) -> Result<Self> {
         options.config.is_selective = options.reason.is_some();
         let probe = probe(options.expression.as_deref())?;
-        let ifindex = Netlink::open()?.link(interface)?.ifindex;
-        let claim = State::claim(control, NetNs::current()?.id()?, ifindex, TRIAL)?;
-        let mut capture = Self {
-            control: control.clone(),
-            interface: interface.to_owned(),
-            options,
-            probe,
-            session: None,
-            earlier: Counts::default(),
-            checked: Instant::now(),
-            _claim: claim.map_err(Error::TrialRuns)?,
-        };
-        capture.session = capture.begin()?;
-        if let (Some(reason), Some(session)) = (&capture.options.reason, &capture.session) {
-            session.members.require(reason)?;
+        let ring_bytes = ring_bytes(options.ring_bytes, interfaces.len())?;
+        let mut capture = Self { plan: Plan { options, probe, ring_bytes }, interfaces: vec![] };
+        for (number, name) in interfaces.iter().enumerate() {
+            if interfaces.iter().take(number).any(|earlier| earlier == name) {
+                return Err(Error::InterfaceTwice { interface: name.clone() });
+            }
+            capture.interfaces.push(InterfaceCapture::claim(control, name, number)?);
         }
+        capture.begin()?;
         Ok(capture)
     }
 
-    /// Replaces the packets of a batch by those since the previous call. Extends the time of the
-    /// probe, and follows changes of the programs; nothing is captured while another trial runs.
-    ///
-    /// # Errors
-    /// The interface no longer exists, or the programs that run now cannot be captured.
-    pub fn read(&mut self, batch: &mut Batch) -> Result<()> {
-        batch.clear();
-        let is_due = self.checked.elapsed() >= CHECK_INTERVAL;
-        let is_over = match &self.session {
-            Some(session) if is_due => !session.trial.runs()?,
-            Some(_) => false,
-            None => is_due,
-        };
-        if is_due {
-            self.checked = Instant::now();
-        }
-        if let Some(session) = &mut self.session {
-            session.drain(batch);
-            if is_due && !is_over {
-                extend(&session.settings, &self.options.config)?;
+    fn begin(&mut self) -> Result<()> {
+        let (plan, config) = (&self.plan, &self.plan.options.config);
+        if let Some((last, earlier)) = self.interfaces.split_last_mut() {
+            for interface in &mut *earlier {
+                interface.begin(plan, |_| Ok(()))?;
             }
+            last.begin(plan, |settings| {
+                earlier.iter().try_for_each(|interface| interface.extend(config))?;
+                extend(settings, config)
+            })?;
         }
-        if is_over {
-            if let Some(session) = self.session.take() {
-                let counts = session.counts()?;
-                self.earlier.packets += counts.packets;
-                self.earlier.lost += counts.lost;
+        match &self.plan.options.reason {
+            Some(reason) => {
+                let members = self.interfaces.iter().filter_map(InterfaceCapture::members);
+                Members::require(&members.collect::<Vec<_>>(), reason)
             }
-            self.session = self.begin()?;
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// Packets that matched, and those of them that were lost because a ring was full.
-    pub fn counts(&self) -> Result<Counts> {
-        let now = self.session.as_ref().map_or(Ok(Counts::default()), Session::counts)?;
-        let Counts { packets, lost } = self.earlier;
-        Ok(Counts { packets: packets + now.packets, lost: lost + now.lost })
+    /// Replaces the packets of a batch by those since the previous call. Extends the time of the
+    /// probes, and follows changes of the programs; nothing is captured on an interface while
+    /// another trial runs on it. Packets of the last millisecond are left for the next call, so
+    /// that all are in the order of their time.
+    ///
+    /// # Errors
+    /// An interface no longer exists, or the programs that run now cannot be captured. The batch
+    /// then has all packets that came until now.
+    pub fn read(&mut self, batch: &mut Batch) -> Result<()> {
+        batch.clear();
+        let settled = monotonic_ns().saturating_sub(SETTLED.as_nanos() as u64);
+        self.interfaces.iter_mut().for_each(|interface| interface.drain(batch));
+        let plan = &self.plan;
+        let result = self.interfaces.iter_mut().try_for_each(|one| one.follow(plan, batch));
+        batch.finish(if result.is_ok() { settled } else { u64::MAX });
+        result
+    }
+
+    /// Packets of each interface that matched, and those of them that were lost because a ring was
+    /// full.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn counts(&self) -> Result<Vec<Counts>> {
+        self.interfaces.iter().map(InterfaceCapture::counts).collect()
     }
 
     /// Stops capturing. The batch then has the packets that were not read yet.
@@ -161,91 +151,20 @@ impl Capture {
     /// The settings cannot be written.
     pub fn stop(&mut self, batch: &mut Batch) -> Result<()> {
         batch.clear();
-        let Some(session) = &mut self.session else { return Ok(()) };
-        session.settings.update(&[0; 4], &Config::default().settings(0).to_bytes(), Expect::Any)?;
+        self.interfaces.iter().try_for_each(InterfaceCapture::stop)?;
         sys::thread::wait_for_running_programs();
-        session.drain(batch);
+        self.interfaces.iter_mut().for_each(|interface| interface.drain(batch));
+        batch.finish(u64::MAX);
         Ok(())
     }
-
-    /// Starts a session, unless another trial runs.
-    fn begin(&self) -> Result<Option<Session>> {
-        let target = Target::open(&self.control, &self.interface)?;
-        if let Some((_, program)) = target.running_mode()?
-            && target.slot.is_trial(program)?
-        {
-            return Ok(None);
-        }
-        let mut chain = chain::open(&target)?;
-        chain.set_mode(self.options.mode.unwrap_or(chain.mode()))?;
-        let names = chain.names();
-        chain.set_probe(self.probe.clone())?;
-        let members = Arc::new(Members::new(&target, names, chain.reasons())?);
-        let loaded = chain.load().context("the packets cannot be captured")?;
-        Session::start(&loaded, members, &self.options).map(Some)
-    }
 }
 
-impl Session {
-    fn start(
-        loaded: &LoadedChain<'_>,
-        members: Arc<Members>,
-        options: &CaptureOptions,
-    ) -> Result<Self> {
-        let outer = loaded.probe_map(RINGS)?;
-        let cpus = sys::cpu::online()?;
-        let default = || (DEFAULT_MEMORY / cpus.len() as u64).min(DEFAULT_RING);
-        let size = options.ring_bytes.unwrap_or_else(default);
-        let size = size.clamp(SMALLEST_RING, LARGEST_RING).next_power_of_two();
-        let create = MapCreate {
-            kind: MapKind::RINGBUF.0,
-            max_entries: size as u32,
-            name: "capture_ring",
-            ..MapCreate::default()
-        };
-        let mut rings = Vec::new();
-        for cpu in cpus {
-            let ring = Map::create(&create)?;
-            outer.put_map(&(cpu as u32).to_ne_bytes(), &ring)?;
-            rings.push(RingBuffer::new(&ring)?);
-        }
-        let settings = loaded.probe_map(SETTINGS)?.duplicate()?;
-        let kept = loaded.probe_map(KEPT)?.duplicate()?;
-        if let Some(reason) = &options.reason {
-            let wanted = loaded.probe_map(WANTED)?;
-            for (member, selected) in members.select(reason) {
-                let entry = selected.entry().to_bytes();
-                wanted.update(&(member as u32).to_ne_bytes(), &entry, Expect::Any)?;
-            }
-        }
-        extend(&settings, &options.config)?;
-        let trial = loaded.try_out()?;
-        Ok(Self { trial, members, rings, settings, kept })
-    }
-
-    fn drain(&mut self, batch: &mut Batch) {
-        for ring in &mut self.rings {
-            ring.drain(|record| batch.push(record));
-        }
-        batch.finish(&self.members);
-    }
-
-    fn counts(&self) -> Result<Counts> {
-        let mut total = Counts::default();
-        let values = self.kept.lookup_per_cpu(&[0; 4])?;
-        for value in values.iter().flat_map(|all| all.values()) {
-            let counts = value.first_chunk().map(Counts::from_bytes).unwrap_or_default();
-            total.packets += counts.packets;
-            total.lost += counts.lost;
-        }
-        Ok(total)
-    }
-}
-
-/// The probe captures from now on, until the lease is over.
-fn extend(settings: &Map, config: &Config) -> Result<()> {
-    let until = monotonic_ns() + LEASE.as_nanos() as u64;
-    Ok(settings.update(&[0; 4], &config.settings(until).to_bytes(), Expect::Any)?)
+/// Bytes of the ring of each processor: as wanted, or so that all rings of the interfaces fit into
+/// the memory for them.
+fn ring_bytes(wanted: Option<u64>, interfaces: usize) -> Result<u32> {
+    let rings = sys::cpu::online()?.len().saturating_mul(interfaces).max(1) as u64;
+    let size = wanted.unwrap_or((DEFAULT_MEMORY / rings).min(DEFAULT_RING));
+    Ok(size.clamp(SMALLEST_RING, LARGEST_RING).next_power_of_two() as u32)
 }
 
 /// Names of the interfaces of this namespace that can be captured.
@@ -286,13 +205,11 @@ fn probe(expression: Option<&str>) -> Result<Spec> {
     Ok(splice(&spec, capture::BEFORE, MATCHES, code)?)
 }
 
-/// How often the running program is checked, and the lease extended.
-const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the probe captures after its reader was killed.
-const LEASE: Duration = Duration::from_secs(2);
+/// After this time, a packet is in its ring: longer than programs run.
+const SETTLED: Duration = Duration::from_millis(1);
 const SMALLEST_RING: u64 = 4096;
 /// A quarter of a second at a million short packets a second.
 const DEFAULT_RING: u64 = 32 << 20;
-/// Memory of all rings by default.
+/// Memory of all rings by default, those of all interfaces together.
 const DEFAULT_MEMORY: u64 = 512 << 20;
 const LARGEST_RING: u64 = 1 << 30;

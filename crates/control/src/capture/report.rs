@@ -4,7 +4,7 @@ use functions::capture::CapturedPacket;
 use packet::dissect::dissect;
 use serde::Serialize;
 
-use super::{Members, RuleLine};
+use super::{BatchPacket, RuleLine};
 
 /// Why a capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,9 +23,9 @@ pub enum Ended {
 /// The result of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaptureReport {
-    /// Name of the interface.
+    /// Name of the first interface.
     pub interface: String,
-    /// Packets that matched while the capture ran.
+    /// Packets of all interfaces that matched while the capture ran.
     pub packets: u64,
     /// Packets that were written or printed.
     pub written: u64,
@@ -35,6 +35,37 @@ pub struct CaptureReport {
     pub seconds: f64,
     /// Why the capture ended.
     pub ended: Ended,
+    /// Counts of each interface.
+    pub interfaces: Vec<InterfaceCounts>,
+}
+
+/// Counts of an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InterfaceCounts {
+    /// Name of the interface.
+    pub interface: String,
+    /// Packets that matched.
+    pub packets: u64,
+    /// Packets that were written or printed.
+    pub written: u64,
+    /// Packets that were lost because a ring was full.
+    pub lost: u64,
+}
+
+impl CaptureReport {
+    /// Adds the counts of the interfaces.
+    pub fn new(interfaces: Vec<InterfaceCounts>, seconds: f64, ended: Ended) -> Self {
+        let sum = |count: fn(&InterfaceCounts) -> u64| interfaces.iter().map(count).sum();
+        Self {
+            interface: interfaces.first().map(|one| one.interface.clone()).unwrap_or_default(),
+            packets: sum(|one| one.packets),
+            written: sum(|one| one.written),
+            lost: sum(|one| one.lost),
+            seconds,
+            ended,
+            interfaces,
+        }
+    }
 }
 
 /// A packet that was captured, as a line.
@@ -44,6 +75,8 @@ pub struct PacketLine {
     pub number: u64,
     /// Time since the capture began.
     pub seconds: f64,
+    /// Name of the interface that received it.
+    pub interface: String,
     /// The final verdict; `invalid` for any other return value.
     pub verdict: &'static str,
     /// The member of the chain that gave the verdict; `null` if no program runs.
@@ -66,14 +99,15 @@ pub struct PacketLine {
 impl PacketLine {
     /// Describes a packet.
     pub fn new(
-        packet: &CapturedPacket<'_>,
+        BatchPacket { packet, members, .. }: &BatchPacket<'_>,
         (number, seconds): (u64, f64),
-        members: &Members,
+        interface: &str,
     ) -> Self {
         let (bytes, length) = packet.first();
         Self {
             number,
             seconds,
+            interface: interface.to_owned(),
             verdict: verdict(packet),
             program: members.decider(packet).map(str::to_owned),
             reason: members.reason(packet).map(str::to_owned),

@@ -36,7 +36,7 @@ impl Rotation {
 /// Writes packets whose time is on the monotonic clock.
 #[derive(Debug)]
 pub struct CaptureWriter {
-    interface: String,
+    interfaces: Vec<String>,
     application: &'static str,
     rotation: Rotation,
     /// Where further files are created; `None` if there is one file.
@@ -70,14 +70,15 @@ struct Open {
 }
 
 impl CaptureWriter {
-    /// Begins a file; `-` is standard output. The reader of a named pipe is waited for until
-    /// `deadline`.
+    /// Begins a file of packets of these interfaces, whose numbers are those of
+    /// [`PacketRef::interface`]; `-` is standard output. The reader of a named pipe is
+    /// waited for until `deadline`.
     ///
     /// # Errors
     /// The file cannot be created, the pipe has no reader, or standard output would be rotated.
     pub fn create(
         path: &Path,
-        interface: &str,
+        interfaces: &[String],
         application: &'static str,
         rotation: Rotation,
         deadline: Option<Instant>,
@@ -90,11 +91,11 @@ impl CaptureWriter {
             Some(series) => series.file(),
             None => NewFile::at_until(path, deadline),
         };
-        let open = Open::begin(file?, interface, application)?;
+        let open = Open::begin(file?, interfaces, application)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let ahead_ns = (now.as_nanos() as u64).saturating_sub(sys::thread::monotonic_ns());
-        let interface = interface.to_owned();
-        Ok(Self { interface, application, rotation, series, open, ahead_ns })
+        let interfaces = interfaces.to_vec();
+        Ok(Self { interfaces, application, rotation, series, open, ahead_ns })
     }
 
     /// Adds a packet, whose time is still on the monotonic clock.
@@ -152,7 +153,7 @@ impl CaptureWriter {
         self.open.flush()?;
         let earlier = series.current();
         series.number += 1;
-        let next = Open::begin(series.file()?, &self.interface, self.application)?;
+        let next = Open::begin(series.file()?, &self.interfaces, self.application)?;
         std::mem::replace(&mut self.open, next).file.keep()?;
         series.complete.push_back(earlier);
         // The open file is one of those that are kept.
@@ -182,13 +183,15 @@ impl Series {
 }
 
 impl Open {
-    fn begin(file: NewFile, interface: &str, application: &str) -> Result<Self> {
+    fn begin(file: NewFile, interfaces: &[String], application: &str) -> Result<Self> {
         let options = Options { application: Some(application.to_owned()), ..Options::default() };
         let writer = Writer::pcapng(file.writer()?, &options);
         let began = Instant::now();
         let mut writer = writer.map_err(|error| written(error, file.path()))?;
-        let described = writer.interface(interface, LinkType::ETHERNET);
-        described.map_err(|error| written(error, file.path()))?;
+        for interface in interfaces {
+            let described = writer.interface(interface, LinkType::ETHERNET);
+            described.map_err(|error| written(error, file.path()))?;
+        }
         let mut open = Self { file, writer, began, flushed: 0, ends: Vec::new() };
         open.flush()?;
         Ok(open)
@@ -255,8 +258,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("xway-rotation-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let rotation = Rotation { size: Some(300), files: Some(2), ..Rotation::default() };
-        let path = folder.join("dump.pcapng");
-        let mut writer = CaptureWriter::create(&path, "eth0", "test", rotation, None).unwrap();
+        let (path, interfaces) = (folder.join("dump.pcapng"), ["eth0".to_owned()]);
+        let mut writer = CaptureWriter::create(&path, &interfaces, "test", rotation, None).unwrap();
         for _ in 0..20 {
             writer.write(PacketRef { data: &[0; 60], ..PacketRef::default() }).unwrap();
         }
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn standard_output_is_not_rotated() {
         let rotation = Rotation { time: Some(Duration::from_secs(1)), ..Rotation::default() };
-        let created = CaptureWriter::create(Path::new("-"), "eth0", "test", rotation, None);
+        let created = CaptureWriter::create(Path::new("-"), &[], "test", rotation, None);
         let error = created.unwrap_err();
         assert!(matches!(error, Error::RotatedStream), "{error}");
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spec::Verdict;
-use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::Control;
@@ -12,7 +11,7 @@ use crate::dispatcher::{self, Dispatcher, DispatcherMember};
 use crate::error::{ChainError, Result};
 use crate::member::{self, ChainForm, Member};
 use crate::state::{Generation, State};
-use crate::target::no_interface;
+use crate::target::find_link;
 
 /// The chain of an interface.
 #[derive(Clone, Debug, Serialize)]
@@ -121,7 +120,7 @@ impl MemberReport {
 /// Reads the chain of an interface, without a lock. Restores what ran before a trial or a change
 /// that is over.
 pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
-    let link = find(interface)?;
+    let link = find_link(interface)?;
     let mut report = ChainReport {
         interface: interface.to_owned(),
         mode: None,
@@ -137,7 +136,7 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
     let state = State::read(control)?;
     let slot = state.slot(NetNs::current()?.id()?, link.ifindex);
     state.restore_abandoned(&slot, link.xdp.programs().map(|(_, id)| id));
-    let link = find(interface)?;
+    let link = find_link(interface)?;
     let mut programs = link.xdp.programs();
     let Some((mode, id)) = programs.next() else { return Ok(report) };
     if programs.next().is_some() {
@@ -164,12 +163,6 @@ pub fn read(control: &Control, interface: &str) -> Result<ChainReport> {
         }
     }
     Ok(report)
-}
-
-fn find(interface: &str) -> Result<Link> {
-    let links = Netlink::open()?.links()?;
-    let link = links.iter().find(|link| link.name == interface).cloned();
-    link.ok_or_else(|| no_interface(interface, &links))
 }
 
 fn show_dispatcher(report: &mut ChainReport, dispatcher: &Dispatcher) {

@@ -107,6 +107,15 @@ pub fn read(ifindex: Ifindex, program: &Program) -> Result<Option<Dispatcher>> {
 /// if this process may not read it.
 pub fn read_by_id(ifindex: Ifindex, id: u32) -> Result<Option<Dispatcher>> {
     let found = Program::from_id(id).map_err(Error::from).and_then(|one| read(ifindex, &one));
+    if_readable(found)
+}
+
+/// As [`read_by_id`], of a program that is open already.
+pub fn read_open(ifindex: Ifindex, program: &Program) -> Result<Option<Dispatcher>> {
+    if_readable(read(ifindex, program))
+}
+
+fn if_readable(found: Result<Option<Dispatcher>>) -> Result<Option<Dispatcher>> {
     match found {
         Err(error) if matches!(error.errno(), Some(ENOENT | EPERM)) => Ok(None),
         other => other,

@@ -136,6 +136,9 @@ pub enum Error {
     /// No program has such a reason or rule.
     #[error("no program has a reason or a rule `{text}`{}", reasons(known))]
     NoReason { text: String, known: Vec<String> },
+    /// A capture names an interface more than once.
+    #[error("interface `{interface}` is named twice: name each interface once")]
+    InterfaceTwice { interface: String },
     /// A file of packets cannot be written.
     #[error("cannot write {}", path.display())]
     Capture { path: PathBuf, source: Box<pcap::Error> },

@@ -28,6 +28,7 @@ use crate::Control;
 use crate::error::Result;
 use crate::inventory::{MapName, ProgramName};
 use crate::status::{Running, StatusMonitor};
+use crate::target::find_link;
 
 /// Counts lost frames of an interface as long as it exists.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl LossMonitor {
     /// There is no such interface, or the process lacks `CAP_BPF` and `CAP_PERFMON`.
     pub fn start(control: &Control, interface: &str) -> Result<Self> {
         let status = StatusMonitor::new(control, Some(interface))?;
-        let ifindex = Netlink::open()?.link(interface)?.ifindex;
+        let ifindex = find_link(interface)?.ifindex;
         let mut spec = Spec::parse("losses", losses::OBJECT)?;
         let netns = NetNs::current()?.id()?.inode as u32;
         spec.set_global(NETNS, &netns.to_ne_bytes())?;

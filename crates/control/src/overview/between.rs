@@ -103,6 +103,7 @@ impl Change<'_> {
             running: self.interval.running(now),
             chain: now.members.iter().map(|one| self.member(one)).collect(),
             cpus: self.by_cpu(now),
+            pins: now.pins.iter().map(|path| path.display().to_string()).collect(),
         }
     }
 

@@ -73,6 +73,8 @@ pub struct ProgramLoad {
     pub chain: Vec<MemberLoad>,
     /// Processors on which the program counted packets.
     pub cpus: Vec<CpuVerdicts>,
+    /// Paths at which the program and its link are pinned, as far as this process may read them.
+    pub pins: Vec<String>,
 }
 
 /// A member of a chain.

@@ -45,6 +45,7 @@ fn program(id: u32, counted: Option<Counted>) -> ProgramTotals {
         dispatched: None,
         runs: (10, 1_000),
         unconfirmed_s: None,
+        pins: Vec::new(),
     }
 }
 

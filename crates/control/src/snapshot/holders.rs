@@ -1,19 +1,21 @@
-//! `Holders`: who keeps a program of another owner attached.
+//! `Holders`: processes, links and pins that keep a program of another owner attached.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kernel::list::{self, Owners};
+use kernel::list::{self, Owners, Pins};
 use kernel::{LinkInfo, LinkTarget};
 use sys::errno::EPERM;
 use sys::net::Ifindex;
 
 use crate::error::Result;
 
-/// Links and processes that hold programs.
+/// Links, pins and processes that hold programs.
 #[derive(Debug, Default)]
 pub struct Holders {
     owners: Owners,
+    pins: Pins,
     /// Empty where this process may not list them.
     links: Vec<LinkInfo>,
     /// The programs for which they were read, and when.
@@ -35,6 +37,7 @@ impl Holders {
                 links => links?,
             };
             self.owners = Owners::now();
+            self.pins = Pins::now();
         }
         self.read = Some((Instant::now(), programs));
         Ok(())
@@ -45,6 +48,12 @@ impl Holders {
         let target = LinkTarget::Xdp { ifindex: ifindex.0 };
         let is_it = |one: &&LinkInfo| one.target == target && one.prog_id == program;
         self.links.iter().find(is_it).map(|one| one.id)
+    }
+
+    /// Where a program and its link are pinned.
+    pub fn pins(&self, program: u32, link: Option<u32>) -> Vec<PathBuf> {
+        let of_link = link.map(|id| self.pins.of_link(id)).unwrap_or_default();
+        self.pins.of_program(program).iter().chain(of_link).cloned().collect()
     }
 
     /// The processes that hold a program or its link.

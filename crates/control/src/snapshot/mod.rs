@@ -7,6 +7,7 @@ mod holders;
 mod opened;
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernel::Mode;
@@ -64,6 +65,8 @@ pub struct ProgramTotals {
     pub runs: (u64, u64),
     /// Seconds in which the change must be confirmed.
     pub unconfirmed_s: Option<f64>,
+    /// Where the program and its link are pinned, as far as this process may read it.
+    pub pins: Vec<PathBuf>,
 }
 
 /// A member of a chain.
@@ -109,6 +112,7 @@ impl ProgramTotals {
             dispatched: None,
             runs: (0, 0),
             unconfirmed_s: None,
+            pins: Vec::new(),
         }
     }
 
@@ -215,7 +219,11 @@ impl SnapshotReader {
             let mut programs = Vec::new();
             for one in attached {
                 let link_id = one.link_id.or_else(|| self.holders.link(link.ifindex, one.id));
-                programs.push(one.totals(link_id, || self.holders.owner(one.id, link_id))?);
+                let mut totals = one.totals(link_id, || self.holders.owner(one.id, link_id))?;
+                if one.is_foreign() {
+                    totals.pins = self.holders.pins(one.id, link_id);
+                }
+                programs.push(totals);
                 let key = (link.ifindex, one.id);
                 self.known.extend(one.known().map(|known| (key, known)));
             }
@@ -244,7 +252,7 @@ impl SnapshotReader {
                 all.push(Attached { mode, id, access: Access::Open(opened), link_id });
                 continue;
             }
-            let Some(access) = Access::of(&slot, link.ifindex, id)? else { continue };
+            let Some(mut access) = Access::of(&slot, link.ifindex, id)? else { continue };
             let link = match slot.link() {
                 // A process that may only read the state cannot open links.
                 Err(_) if access.is_read_only() => None,
@@ -252,6 +260,9 @@ impl SnapshotReader {
             };
             let kept = link.map_or(Ok(None), |link| link.info())?;
             let link_id = kept.filter(|info| info.prog_id == id).map(|info| info.id);
+            if link_id.is_some() {
+                access.add_pin(slot.link_path());
+            }
             all.push(Attached { mode, id, access, link_id });
         }
         Ok(all)

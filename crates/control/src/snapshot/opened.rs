@@ -4,6 +4,8 @@
 //! more than access to the state directory. Others are opened by their ids, which takes
 //! `CAP_SYS_ADMIN`.
 
+use std::path::PathBuf;
+
 use kernel::{Map, Mode, Program};
 use spec::compose::VERDICTS_MAP;
 use sys::errno::{EACCES, ENOENT, EPERM};
@@ -72,6 +74,7 @@ impl Attached {
             dispatched: opened.dispatched.clone(),
             runs: opened.runs,
             unconfirmed_s: opened.unconfirmed_s(),
+            pins: opened.pins.clone(),
             ..totals
         })
     }
@@ -102,6 +105,8 @@ pub struct Opened {
     verdicts: Option<Map>,
     /// Names of the members of libxdp's dispatcher; `None` for another program.
     dispatched: Option<Vec<String>>,
+    /// Where the state directory keeps it.
+    pins: Vec<PathBuf>,
     /// Whether it must be confirmed, or was; a program that is loaded otherwise never must.
     is_confirmable: bool,
 }
@@ -133,10 +138,13 @@ impl Access {
             (None, Some(program)) => Counters::of(program)?,
             (None, None) => None,
         };
-        let dispatched = match &generation {
-            Some(_) => None,
-            None => dispatcher::read_by_id(ifindex, id)?.map(|one| one.names()),
+        let dispatched = match (&generation, &program) {
+            (None, Some(program)) => dispatcher::read_open(ifindex, program)?,
+            _ => None,
         };
+        let dispatched = dispatched.map(|one| one.names());
+        let pins = generations.iter().map(Generation::program_pin).filter(|path| path.exists());
+        let pins = pins.collect();
         let is_confirmable = generation.as_ref().is_some_and(Generation::is_unconfirmed);
         let mut opened = Opened {
             program,
@@ -147,10 +155,18 @@ impl Access {
             members,
             verdicts,
             dispatched,
+            pins,
             is_confirmable,
         };
         opened.read_runs()?;
         Ok(Some(Self::Open(Box::new(opened))))
+    }
+
+    /// Notes where its link is pinned.
+    pub fn add_pin(&mut self, path: PathBuf) {
+        if let Self::Open(opened) = self {
+            opened.pins.push(path);
+        }
     }
 
     /// Whether this process may only read the state.

@@ -106,7 +106,12 @@ impl Generation {
 
     /// The program; `None` if the process that made it was killed before it was complete.
     pub fn program(&self) -> Result<Option<Program>> {
-        if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
+        if_pinned(Program::from_pin(&self.program_pin()))
+    }
+
+    /// Where the program is pinned.
+    pub fn program_pin(&self) -> PathBuf {
+        self.folder.join(PROGRAM)
     }
 
     /// What the kernel calls its programs; `None` if an earlier version made it, or if the process

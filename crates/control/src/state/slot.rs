@@ -300,7 +300,7 @@ impl Slot {
         Ok(folders(&self.folder)?.into_iter().map(Generation::at).collect())
     }
 
-    fn link_path(&self) -> PathBuf {
+    pub fn link_path(&self) -> PathBuf {
         self.folder.join(LINK)
     }
 }

@@ -12,10 +12,14 @@ use super::attach::ModeArg;
 use super::value::{ValueError, duration, memory};
 
 /// `xway capture`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct CaptureArgs {
     /// Network interface
     pub iface: String,
+
+    /// Capture this interface as well, into the same file; may be repeated
+    #[arg(short, long = "interface", value_name = "IFACE")]
+    pub interfaces: Vec<String>,
 
     /// Expression of tcpdump, such as 'udp port 53' (default: all packets)
     #[arg(value_name = "EXPR", trailing_var_arg = true)]
@@ -25,27 +29,13 @@ pub struct CaptureArgs {
     #[arg(short, long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 
-    /// Capture dropped packets only: the verdicts drop and aborted
-    #[arg(long, conflicts_with = "verdict")]
-    pub dropped: bool,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
 
     /// Capture packets with these verdicts only, such as drop,tx
-    #[arg(long, value_name = "VERDICTS", value_parser = verdict_set)]
+    #[arg(long, value_name = "VERDICTS", value_parser = verdict_set,
+        conflicts_with = "dropped")]
     pub verdict: Option<VerdictSet>,
-
-    /// Capture packets only that were decided for this reason, such as bad-header or default, or by
-    /// the rule of the filter with this name or number
-    #[arg(long, value_name = "REASON|RULE")]
-    pub reason: Option<String>,
-
-    /// Where packets are captured: as they come, as the programs leave them, or both
-    #[arg(long, value_enum, value_name = "POINT", default_value_t)]
-    pub at: PointArg,
-
-    /// Bytes of each packet
-    #[arg(long, value_name = "BYTES", default_value_t = MAX_BYTES,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_BYTES)))]
-    pub snaplen: u32,
 
     /// End after this number of packets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -68,13 +58,36 @@ pub struct CaptureArgs {
         requires = "write")]
     pub files: Option<u32>,
 
-    /// Memory of the ring of each processor (default: 32MiB, or 512MiB for all if that is less)
+    /// Memory of the ring of each processor and interface (default: 32MiB, or 512MiB for all
+    /// if that is less)
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub ring: Option<u64>,
 
-    /// Mode on an interface without a program
+    /// Mode on interfaces without a program
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
+}
+
+/// Which packets are captured, and what of them.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SelectionArgs {
+    /// Capture dropped packets only: the verdicts drop and aborted
+    #[arg(long)]
+    pub dropped: bool,
+
+    /// Capture packets only that were decided for this reason, such as bad-header or default, or by
+    /// the rule of the filter with this name or number
+    #[arg(long, value_name = "REASON|RULE")]
+    pub reason: Option<String>,
+
+    /// Where packets are captured: as they come, as the programs leave them, or both
+    #[arg(long, value_enum, value_name = "POINT", default_value_t)]
+    pub at: PointArg,
+
+    /// Bytes of each packet
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_BYTES,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_BYTES)))]
+    pub snaplen: u32,
 }
 
 /// Where packets are captured.

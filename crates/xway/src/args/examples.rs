@@ -38,6 +38,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "capture eth1 -w dns.pcapng --count 1000 udp port 53",
             ),
             (
+                "Capture several interfaces into one file",
+                "capture eth1 -i eth2 -w both.pcapng udp port 53",
+            ),
+            (
                 "Keep the newest ten files of 100 MiB",
                 "capture eth1 -w ring.pcapng --rotate-size 100MiB --files 10",
             ),

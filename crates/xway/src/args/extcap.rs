@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use functions::capture::MAX_BYTES;
 
-use super::capture::PointArg;
+use super::capture::SelectionArgs;
 
 /// `xway extcap`.
 #[derive(Debug, Args)]
@@ -43,20 +42,6 @@ pub struct ExtcapArgs {
     #[arg(long, value_name = "FILE")]
     pub fifo: Option<PathBuf>,
 
-    /// Capture dropped packets only
-    #[arg(long)]
-    pub dropped: bool,
-
-    /// Capture packets only that were decided for this reason or by this rule
-    #[arg(long, value_name = "REASON|RULE")]
-    pub reason: Option<String>,
-
-    /// Where packets are captured
-    #[arg(long, value_enum, value_name = "POINT", default_value_t)]
-    pub at: PointArg,
-
-    /// Bytes of each packet
-    #[arg(long, value_name = "BYTES", default_value_t = MAX_BYTES,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_BYTES)))]
-    pub snaplen: u32,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
 }

@@ -1,14 +1,14 @@
-//! `capture`: packets of an interface, before and after its programs.
+//! `capture`: packets of interfaces, before and after their programs.
 
-use std::sync::Arc;
+use std::iter;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use control::capture::{
-    Batch, Capture, CaptureOptions, CaptureReport, CaptureWriter, Comments, Ended, Members,
-    PacketLine, Rotation, changes,
+    Batch, BatchPacket, Capture, CaptureOptions, CaptureReport, CaptureWriter, Comments, Ended,
+    InterfaceCounts, PacketLine, Rotation, changes,
 };
-use functions::capture::{CapturedPacket, Config, Point};
+use functions::capture::{Config, Point};
 use pcap::{Packet, PacketRef};
 use spec::Verdict;
 use spec::compose::VerdictSet;
@@ -16,6 +16,7 @@ use sys::signal::Stop;
 
 use super::{Context, Exit, folder};
 use crate::args::{CaptureArgs, PointArg};
+use crate::view::capture::NamedLine;
 
 pub fn run(args: &CaptureArgs, context: &Context) -> Result<Exit> {
     let report = capture(args, context)?;
@@ -30,7 +31,7 @@ pub fn capture(args: &CaptureArgs, context: &Context) -> Result<CaptureReport> {
     let output = Output::new(args, context);
     // A signal that ended the wait has had its effect.
     let mut output = output.inspect_err(|_| _ = stop.pending())?;
-    let mut capture = Capture::start(&context.control, &args.iface, options(args))?;
+    let mut capture = Capture::start(&context.control, &output.interfaces, options(args))?;
     output.begin_ns = sys::thread::monotonic_ns();
     let begin = Instant::now();
     let ended = match watch(args, &stop, &mut capture, &mut output) {
@@ -44,14 +45,14 @@ pub fn capture(args: &CaptureArgs, context: &Context) -> Result<CaptureReport> {
     let counts = capture.counts()?;
     drop(capture);
     let written = output.finish(ended)?;
-    Ok(CaptureReport {
-        interface: args.iface.clone(),
+    let interfaces = counts.iter().zip(written);
+    let interfaces = interfaces.map(|(counts, (interface, written))| InterfaceCounts {
+        interface,
         packets: counts.packets,
         written,
         lost: counts.lost,
-        seconds: begin.elapsed().as_secs_f64(),
-        ended,
-    })
+    });
+    Ok(CaptureReport::new(interfaces.collect(), begin.elapsed().as_secs_f64(), ended))
 }
 
 /// Writes packets until there are enough, the time is over, or a signal arrives.
@@ -66,11 +67,14 @@ fn watch(
         let left = args.time.map_or(POLL_INTERVAL, |time| time.saturating_sub(begin.elapsed()));
         let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
         let is_over = left.is_zero() || interrupted;
-        match is_over {
-            true => capture.stop(&mut batch)?,
-            false => capture.read(&mut batch)?,
-        }
-        match output.put(&batch, capture)? {
+        let read = match is_over {
+            true => capture.stop(&mut batch),
+            false => capture.read(&mut batch),
+        };
+        // Packets that came before an error are kept.
+        let ended = output.put(&batch, capture)?;
+        read?;
+        match ended {
             Some(ended) => return Ok(ended),
             None if interrupted => return Ok(Ended::Interrupted),
             None if is_over => return Ok(Ended::Time),
@@ -81,8 +85,8 @@ fn watch(
 
 fn options(args: &CaptureArgs) -> CaptureOptions {
     let dropped = || VerdictSet::from_iter([Verdict::Drop, Verdict::Aborted]);
-    let verdicts = args.verdict.or_else(|| args.dropped.then(dropped));
-    let point = match args.at {
+    let verdicts = args.verdict.or_else(|| args.selection.dropped.then(dropped));
+    let point = match args.selection.at {
         PointArg::Before | PointArg::Both => Point::Both,
         PointArg::After => Point::After,
     };
@@ -90,14 +94,14 @@ fn options(args: &CaptureArgs) -> CaptureOptions {
         verdicts: verdicts.unwrap_or(Config::default().verdicts),
         invalid: args.verdict.is_none(),
         point,
-        snap_len: args.snaplen,
+        snap_len: args.selection.snaplen,
         ..Config::default()
     };
     let expression = args.expression.join(" ");
     CaptureOptions {
         expression: (!expression.trim().is_empty()).then_some(expression),
         config,
-        reason: args.reason.clone(),
+        reason: args.selection.reason.clone(),
         ring_bytes: args.ring,
         mode: args.mode.map(Into::into),
     }
@@ -108,11 +112,16 @@ struct Output<'a> {
     args: &'a CaptureArgs,
     context: &'a Context,
     writer: Option<CaptureWriter>,
-    comments: Comments,
+    interfaces: Vec<String>,
+    /// Decisions of the programs of each interface.
+    comments: Vec<Comments>,
     begin_ns: u64,
-    written: u64,
-    /// Lost packets that were noted with a packet.
-    noted: u64,
+    /// Packets of all interfaces.
+    total: u64,
+    /// Packets of each interface.
+    written: Vec<u64>,
+    /// Lost packets of each interface that were noted with a packet.
+    noted: Vec<u64>,
 }
 
 impl<'a> Output<'a> {
@@ -123,11 +132,21 @@ impl<'a> Output<'a> {
             files: args.files.map(|files| files as usize),
         };
         let deadline = args.time.map(|time| Instant::now() + time);
+        let interfaces: Vec<_> = iter::once(&args.iface).chain(&args.interfaces).cloned().collect();
         let create =
-            |path| folder::begin_capture(path, &args.iface, "xway capture", rotation, deadline);
+            |path| folder::begin_capture(path, &interfaces, "xway capture", rotation, deadline);
         let writer = args.write.as_deref().map(create).transpose()?;
-        let comments = Comments::default();
-        Ok(Self { args, context, writer, comments, begin_ns: 0, written: 0, noted: 0 })
+        Ok(Self {
+            args,
+            context,
+            writer,
+            comments: interfaces.iter().map(|_| Comments::default()).collect(),
+            begin_ns: 0,
+            total: 0,
+            written: vec![0; interfaces.len()],
+            noted: vec![0; interfaces.len()],
+            interfaces,
+        })
     }
 
     /// Writes packets. Returns why the capture ends, if it does.
@@ -136,12 +155,13 @@ impl<'a> Output<'a> {
             let is_gone = self.writer.as_ref().is_some_and(CaptureWriter::is_reader_gone);
             return Ok(is_gone.then_some(Ended::ReaderGone));
         }
-        let lost = capture.counts()?.lost;
+        let lost: Vec<_> = capture.counts()?.iter().map(|counts| counts.lost).collect();
         for packet in batch.packets() {
-            self.written += 1;
+            self.total += 1;
+            self.written[packet.interface] += 1;
             let goes_on = match &mut self.writer {
-                Some(_) => self.record(&packet, batch.members(), lost),
-                None => self.line(&packet, batch.members()),
+                Some(_) => self.record(&packet, lost[packet.interface]),
+                None => self.line(&packet),
             };
             match goes_on {
                 Ok(true) => {}
@@ -149,7 +169,7 @@ impl<'a> Output<'a> {
                 Err(error) if is_reader_gone(&error) => return Ok(Some(Ended::ReaderGone)),
                 Err(error) => return Err(error),
             }
-            if self.args.count == Some(self.written) {
+            if self.args.count == Some(self.total) {
                 return Ok(Some(Ended::Count));
             }
         }
@@ -159,22 +179,21 @@ impl<'a> Output<'a> {
         }
     }
 
-    fn line(&mut self, packet: &CapturedPacket<'_>, members: &Members) -> Result<bool> {
-        let seconds = packet.time_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
-        let line = PacketLine::new(packet, (self.written, seconds), members);
-        self.context.show_next(&line)
+    fn line(&mut self, received: &BatchPacket<'_>) -> Result<bool> {
+        let seconds = received.packet.time_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
+        let interface = &self.interfaces[received.interface];
+        let line = PacketLine::new(received, (self.total, seconds), interface);
+        let is_named = self.interfaces.len() > 1;
+        self.context.show_next(&NamedLine { line, is_named })
     }
 
     /// Writes a packet to the file, in two records if it changed and `--at both` is set.
-    fn record(
-        &mut self,
-        packet: &CapturedPacket<'_>,
-        members: &Arc<Members>,
-        lost: u64,
-    ) -> Result<bool> {
+    fn record(&mut self, received: &BatchPacket<'_>, lost: u64) -> Result<bool> {
         let Some(writer) = &mut self.writer else { return Ok(true) };
+        let BatchPacket { interface, packet, members } = received;
         let (data, original_len) = packet.first();
-        let decision = self.comments.of(packet, members);
+        let decision = self.comments[*interface].of(packet, members);
+        let noted = &mut self.noted[*interface];
         // Few packets are changed, so that the others need no text of their own.
         let changed = changes(packet).map(|changes| match decision {
             Some(decision) => format!("{decision}; {changes}"),
@@ -182,19 +201,19 @@ impl<'a> Output<'a> {
         });
         let record = PacketRef {
             timestamp_ns: packet.time_ns,
+            interface: *interface,
             original_len,
             data,
             verdict: Some(packet.decision.verdict.into()),
             queue: Some(packet.queue),
-            id: Some(self.written),
+            id: Some(self.total),
             flags: Some(Packet::INBOUND),
-            dropped: (lost > self.noted).then(|| lost - self.noted),
+            dropped: (lost > *noted).then(|| lost - *noted),
             comment: changed.as_deref().or(decision),
-            ..PacketRef::default()
         };
-        self.noted = lost;
+        *noted = lost;
         writer.write(record)?;
-        if self.args.at == PointArg::Both && packet.is_changed() {
+        if self.args.selection.at == PointArg::Both && packet.is_changed() {
             let ([_, data], [_, original_len]) = (packet.bytes, packet.lengths);
             let flags = Some(Packet::OUTBOUND);
             writer.write(PacketRef { original_len, data, flags, dropped: None, ..record })?;
@@ -207,14 +226,14 @@ impl<'a> Output<'a> {
         Ok(self.writer.map_or(Ok(()), CaptureWriter::abandon)?)
     }
 
-    /// Completes the file. Returns the number of packets.
-    fn finish(self, ended: Ended) -> Result<u64> {
+    /// Completes the file. Returns the number of packets of each interface.
+    fn finish(self, ended: Ended) -> Result<impl Iterator<Item = (String, u64)>> {
         match self.writer {
             Some(writer) if ended == Ended::ReaderGone => writer.abandon()?,
             Some(writer) => writer.finish()?,
             None => {}
         }
-        Ok(self.written)
+        Ok(self.interfaces.into_iter().zip(self.written))
     }
 }
 

@@ -34,21 +34,14 @@ fn asked(args: &ExtcapArgs) -> Result<CaptureArgs> {
     let name = args.extcap_interface.as_deref().unwrap_or_default();
     let iface = extcap::interface(name);
     let iface = iface.with_context(|| format!("`{name}` is not an interface of xway extcap"))?;
+    let mut selection = args.selection.clone();
+    // Wireshark passes an empty text for none.
+    selection.reason.take_if(|reason| reason.is_empty());
     Ok(CaptureArgs {
         iface: iface.to_owned(),
         expression: args.extcap_capture_filter.clone().into_iter().collect(),
         write: args.fifo.clone(),
-        dropped: args.dropped,
-        verdict: None,
-        reason: args.reason.clone().filter(|reason| !reason.is_empty()),
-        at: args.at,
-        snaplen: args.snaplen,
-        count: None,
-        time: None,
-        rotate_size: None,
-        rotate_time: None,
-        files: None,
-        ring: None,
-        mode: None,
+        selection,
+        ..CaptureArgs::default()
     })
 }

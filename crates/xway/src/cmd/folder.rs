@@ -18,17 +18,17 @@ pub fn begin(path: &Path) -> Result<NewFile> {
     Ok(NewFile::at(path)?)
 }
 
-/// Begins a capture file of packets that this interface received, as [`begin`] does. The
+/// Begins a capture file of packets that these interfaces received, as [`begin`] does. The
 /// reader of a named pipe is waited for until `deadline`.
 pub fn begin_capture(
     path: &Path,
-    interface: &str,
+    interfaces: &[String],
     application: &'static str,
     rotation: Rotation,
     deadline: Option<Instant>,
 ) -> Result<CaptureWriter> {
     reserve(path);
-    Ok(CaptureWriter::create(path, interface, application, rotation, deadline)?)
+    Ok(CaptureWriter::create(path, interfaces, application, rotation, deadline)?)
 }
 
 /// Keeps results away from standard output if it is the file.

@@ -17,7 +17,8 @@ impl Capture {
     /// Creates a capture of packets that this interface received.
     pub fn create(path: &Path, interface: &str) -> Result<Self> {
         let rotation = Rotation::default();
-        folder::begin_capture(path, interface, "xway filter", rotation, None).map(Self)
+        folder::begin_capture(path, &[interface.to_owned()], "xway filter", rotation, None)
+            .map(Self)
     }
 
     /// Writes a packet with the verdict that it got.

@@ -106,7 +106,8 @@ fn interfaces(overview: &Overview) -> Sheet {
 fn programs(overview: &Overview) -> Sheet {
     let texts = ["program", "interface", "mode", "owner"].map(Heading::text);
     let numbers = ["id", "packets", "rate", "bits", "runs", "time/run", "CPU"].map(Heading::number);
-    let mut sheet = Sheet::new("programs", texts.into_iter().chain(numbers));
+    let headings = texts.into_iter().chain(numbers).chain([Heading::text("pinned at")]);
+    let mut sheet = Sheet::new("programs", headings);
     for (interface, program) in running(overview) {
         let running = &program.running;
         let owner = running.owner.as_deref().unwrap_or("unknown");
@@ -122,7 +123,8 @@ fn programs(overview: &Overview) -> Sheet {
             known(time.and_then(|time| time.ns_per_run), "ns"),
             known(time.map(|time| time.cpu_percent), "%"),
         ];
-        sheet.row(texts.into_iter().chain(numbers));
+        let pins = Cell::text(program.pins.join(", "));
+        sheet.row(texts.into_iter().chain(numbers).chain([pins]));
     }
     sheet.empty = "no program runs".to_owned();
     sheet

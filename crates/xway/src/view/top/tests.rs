@@ -46,7 +46,12 @@ fn program(name: &str, chain: Vec<MemberLoad>) -> ProgramLoad {
         unconfirmed_s: None,
     };
     let verdicts = [("drop", rate(500, 300.0))].into();
-    ProgramLoad { running, chain, cpus: vec![CpuVerdicts { cpu: 0, verdicts }] }
+    ProgramLoad {
+        running,
+        chain,
+        cpus: vec![CpuVerdicts { cpu: 0, verdicts }],
+        pins: vec!["/run/xway/bpf/1/link".into()],
+    }
 }
 
 fn interface(name: &str, programs: Vec<ProgramLoad>) -> InterfaceLoad {
