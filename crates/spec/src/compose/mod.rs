@@ -32,6 +32,7 @@ mod merge;
 mod parts;
 mod precede;
 mod splice;
+mod timing;
 mod types;
 mod verdicts;
 
