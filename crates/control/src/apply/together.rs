@@ -14,8 +14,9 @@ use crate::declaration::{Kind, Program};
 use crate::drop::DropRules;
 use crate::error::Result;
 use crate::filter::ApplyOptions;
+use crate::filter::ruleset::{self, Attempt};
 use crate::filter::update::{NewFilter, Update};
-use crate::filter::{chained, ruleset, temporary};
+use crate::filter::{chained, temporary};
 use crate::lockout;
 use crate::member;
 use crate::object::Opened;
@@ -55,15 +56,15 @@ impl Together<'_> {
     pub fn apply(&self, control: &Control, interface: &str) -> Result<()> {
         let update = Update::begin(control, interface)?;
         let large = update.target().has_large_frames();
-        ruleset::by_form(|form| {
+        ruleset::by_form(|attempt| {
             by_frame_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
-                self.make(&update, form, program)
+                self.make(&update, attempt, program)
             })
         })
     }
 
     /// Composes all programs with this form of the filter, and replaces what runs.
-    fn make(&self, update: &Update, form: filter::Form, program: &str) -> Result<()> {
+    fn make(&self, update: &Update, attempt: Attempt, program: &str) -> Result<()> {
         let target = update.target();
         let mut chain = match self.parts.iter().any(Part::is_new_filter) {
             true => chained::open(target)?,
@@ -74,7 +75,7 @@ impl Together<'_> {
         }
         let mut contents = Vec::new();
         for part in &self.parts {
-            contents.extend(part.put(&mut chain, update, form, program)?);
+            contents.extend(part.put(&mut chain, update, attempt, program)?);
         }
         chain.set_mode(self.placement.mode)?;
         chain.set_confirm(self.placement.confirm);
@@ -111,7 +112,7 @@ impl Part<'_> {
         &self,
         chain: &mut Chain<'_>,
         update: &'u Update,
-        form: filter::Form,
+        attempt: Attempt,
         program: &str,
     ) -> Result<Option<Contents<'u>>> {
         if self.only_moves {
@@ -123,7 +124,7 @@ impl Part<'_> {
         }
         Ok(match &self.request {
             Request::Filter(file, asked) => {
-                let new = filter(update, file, asked, form)?;
+                let new = filter(update, file, asked, attempt)?;
                 new.put(chain, program)?;
                 Some(Contents::Filter(Box::new(new)))
             }
@@ -146,13 +147,13 @@ fn filter<'u>(
     update: &'u Update,
     file: &File,
     asked: &ApplyOptions,
-    form: filter::Form,
+    attempt: Attempt,
 ) -> Result<NewFilter<'u>> {
     let (mut file, mut asked) = (file.clone(), asked.clone());
     asked.temporary = temporary::keep(update.active(), &mut file)?;
     let (target, lockout) = (update.target(), update.placement(&asked.placement).lockout());
     lockout::check_rules(target.slot.control(), &file.ruleset, target.place(), lockout)?;
-    update.prepare(&file, &asked, form)
+    update.prepare(&file, &asked, attempt)
 }
 
 fn object(

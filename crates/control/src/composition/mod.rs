@@ -56,6 +56,8 @@ pub struct Chain<'t> {
     running_slots: Vec<u32>,
     /// What ran before runs again after this time, unless the change is confirmed.
     confirm: Option<Duration>,
+    /// Whether other code of a member is composed if the verifier refuses all forms.
+    tentative: bool,
     /// A capture around the members.
     probe: Option<Probe>,
 }
@@ -154,6 +156,7 @@ impl<'t> Chain<'t> {
             earlier: Default::default(),
             running_slots: Vec::new(),
             confirm: None,
+            tentative: false,
             probe: None,
         }
     }
@@ -179,6 +182,11 @@ impl<'t> Chain<'t> {
     /// Lets what runs now run again after this time, unless the change is confirmed.
     pub fn set_confirm(&mut self, confirm: Option<Duration>) {
         self.confirm = confirm;
+    }
+
+    /// Does not explain refusals by the verifier, because other code is composed after them.
+    pub fn set_tentative(&mut self, tentative: bool) {
+        self.tentative = tentative;
     }
 
     /// Names of the members, in order.
@@ -340,20 +348,35 @@ impl<'t> Chain<'t> {
         self.links.iter_mut().for_each(|one| one.member.members = members);
         self.assign_slots()?;
         let mut refused = None;
-        for form in self.forms() {
-            match self.load_as(form) {
-                Ok(loaded) => return Ok(self.loaded(loaded, form, refused.as_ref())),
+        let forms = self.forms();
+        for form in forms.iter().copied() {
+            match self.load_as(form, self.is_tentative(form)) {
+                Ok(loaded) => {
+                    let explains = form == ChainForm::TailCalls;
+                    let refused = refused.map(|error| match explains {
+                        true => self.explained(forms[0], error),
+                        false => error,
+                    });
+                    return Ok(self.loaded(loaded, form, refused.as_ref()));
+                }
                 // The reason why they are not inlined is the one that matters.
                 Err(error) if self.may_fit_otherwise(&error) => refused = refused.or(Some(error)),
                 Err(_) if refused.as_ref().is_some_and(is_by_verifier) => break,
                 Err(error) => return Err(error),
             }
         }
+        if self.tentative
+            && let Some(refused) = refused.take_if(|error| is_by_verifier(error))
+        {
+            return Err(refused);
+        }
         // The program that is refused alone as well is the one to report.
         self.links.iter().try_for_each(|link| self.load_alone(link))?;
         let together = ChainError::Together { members };
         match refused {
-            Some(refused) => Err(refused).with_context(|| together.to_string()),
+            Some(refused) => {
+                Err(self.explained(forms[0], refused)).with_context(|| together.to_string())
+            }
             None => Err(together.into()),
         }
     }
@@ -374,23 +397,37 @@ impl<'t> Chain<'t> {
         self.links.len() > 1 && (is_by_verifier(error) || tail_calls::is_way_out(error))
     }
 
+    /// Whether something else is loaded if the verifier refuses the members in this form.
+    fn is_tentative(&self, form: ChainForm) -> bool {
+        self.tentative || (self.links.len() > 1 && form != ChainForm::TailCalls)
+    }
+
+    /// The refusal of a form with the verifier's reason, for which it is loaded again.
+    fn explained(&self, form: ChainForm, refused: Error) -> Error {
+        match refused.kernel() {
+            Some(kernel::Error::Unexplained { .. }) => {
+                self.load_as(form, false).err().unwrap_or(refused)
+            }
+            _ => refused,
+        }
+    }
+
     /// Composes the members in a form and loads the result.
-    fn load_as(&self, form: ChainForm) -> Result<Loaded> {
+    fn load_as(&self, form: ChainForm, tentative: bool) -> Result<Loaded> {
         let form = match form {
             ChainForm::Inlined => Form::Inline,
             ChainForm::Functions => Form::Call,
-            ChainForm::TailCalls => return tail_calls::load(self),
+            ChainForm::TailCalls => return tail_calls::load(self, tentative),
         };
         let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
         let Composed { spec, maps, probe_maps } = self.compose(&parts, form)?;
         let programs = [&[self.main().to_owned()][..], &called(&spec, self.main())].concat();
         let reuse = self.reuse(&maps)?;
-        let object = self.load_main(&spec, programs, (reuse, self.links.len() > 1))?;
+        let object = self.load_main(&spec, programs, (reuse, tentative))?;
         Ok(Loaded { object, members: Vec::new(), maps, probe_maps })
     }
 
-    /// Loads main, the first of the programs, with what it calls; tentatively if there is another
-    /// form.
+    /// Loads main, the first of the programs, with what it calls.
     fn load_main(
         &self,
         spec: &Spec,

@@ -14,6 +14,7 @@ use super::{Chain, Loaded};
 use crate::error::{ChainError, Context as _, Error, Result};
 use crate::member::ChainForm;
 use crate::object::called;
+use crate::target::Loading;
 
 /// Program array with a member as its only entry.
 pub const CALL_MAP: &str = "xway_call";
@@ -47,7 +48,7 @@ fn composing(error: &Error) -> Option<&compose::Error> {
 }
 
 /// Loads each member, and main, which calls them.
-pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
+pub fn load(chain: &Chain<'_>, tentative: bool) -> Result<Loaded> {
     let count = chain.links.len();
     if count > MOST_CALLS {
         return Err(ChainError::TooManyCalls { count, limit: MOST_CALLS }.into());
@@ -57,7 +58,8 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
         return Err(ChainError::NoReturn { limit: MOST_CALLS }.into());
     }
     let kind = common_kind(&chain.links);
-    let members = chain.links.iter().map(|link| member(chain, link, kind));
+    let loading = Loading { mode: chain.mode, tentative };
+    let members = chain.links.iter().map(|link| member(chain, link, (kind, loading)));
     let members: Vec<Object> = members.collect::<Result<_>>()?;
     let stubs = chain.links.iter().map(|link| stub(&link.member.program, kind));
     let stubs: Vec<Spec> = stubs.collect::<Result<_>>()?;
@@ -65,7 +67,7 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
     let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
     let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
     let programs = vec![chain.main().to_owned()];
-    let object = chain.load_main(&spec, programs, (chain.of_chain()?, false))?;
+    let object = chain.load_main(&spec, programs, (chain.of_chain()?, tentative))?;
     for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
@@ -87,7 +89,11 @@ fn common_kind(links: &[ChainLink]) -> ProgramKind {
     }
 }
 
-fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Object> {
+fn member(
+    chain: &Chain<'_>,
+    link: &ChainLink,
+    (kind, loading): (ProgramKind, Loading),
+) -> Result<Object> {
     let (mut spec, program) = (link.spec.clone(), &link.member.program);
     if let Some(own) = spec.programs.iter_mut().find(|own| own.name == *program) {
         own.kind = kind;
@@ -97,7 +103,7 @@ fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Obje
         reuse.extend(link.map(&map.name)?.map(|existing| (map.name.clone(), existing)));
     }
     let programs = [&[program.clone()][..], &called(&spec, program)].concat();
-    let loaded = chain.target.load_sharing(&spec, programs, chain.mode.into(), reuse);
+    let loaded = chain.target.load_sharing(&spec, programs, loading, reuse);
     loaded.with_context(|| format!("`{}` was not added", link.member.name))
 }
 
