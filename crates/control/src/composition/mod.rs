@@ -179,6 +179,11 @@ impl<'t> Chain<'t> {
         Ok(())
     }
 
+    /// Moves the chain to another mode. The code of all members must be for that mode.
+    pub fn switch_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
     /// Lets what runs now run again after this time, unless the change is confirmed.
     pub fn set_confirm(&mut self, confirm: Option<Duration>) {
         self.confirm = confirm;

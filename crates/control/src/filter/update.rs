@@ -64,6 +64,11 @@ impl Update {
         &self.target
     }
 
+    /// Other interfaces that change together with this one, see [`Target::with_others`].
+    pub(crate) fn with_others(&mut self, interfaces: &[String]) -> Result<Vec<Target>> {
+        self.target.with_others(interfaces)
+    }
+
     /// The filter that runs; `None` if none does.
     pub fn active(&self) -> Option<&ActiveFilter> {
         self.active.as_ref()
