@@ -427,6 +427,8 @@ fn a_program_that_is_bound_to_its_device_is_not_called() {
     let text = error(&stage, &["add", &object("deep")]);
     assert!(text.contains("accepts each of the 2 programs, but not the chain"), "{text}");
     assert!(text.contains("stack"), "{text}");
+    assert!(text.contains("`filter` queries its device"), "{text}");
+    assert!(text.contains("Invalid argument"), "the kernel's reason: {text}");
     assert_eq!(stage.attached(), before);
     changed(&stage, &["add", &object("seen")]);
 }

@@ -278,6 +278,7 @@ fn a_router_joins_a_filter_on_each_interface() {
 struct Declared {
     net: Net,
     dir: PathBuf,
+    mode: &'static str,
 }
 
 impl Declared {
@@ -285,15 +286,17 @@ impl Declared {
         let net = Net::new();
         let dir = net.xway.state().join("etc");
         std::fs::create_dir_all(dir.join("rules")).unwrap();
-        Self { net, dir }
+        Self { net, dir, mode: "native" }
     }
 
     /// Declares a filter that drops one port, and a router that translates to another.
     fn write(&self, [dropped, served]: [u16; 2], priority: u32) {
         let rules = format!("rules = ['one: drop udp dport {dropped}']\n");
         std::fs::write(self.dir.join("rules/a.toml"), rules).unwrap();
+        let mode = self.mode;
         let text = format!(
-            "interface = 'eth0'\n[[program]]\nfilter = 'rules/a.toml'\n[[program]]\n\
+            "interface = 'eth0'\nmode = '{mode}'\n\
+             [[program]]\nfilter = 'rules/a.toml'\n[[program]]\n\
              forward = {{ interfaces = ['eth1'], translations = \
              ['10.1.0.2 udp 53 -> 10.0.2.2:{served}'] }}\n\
              ignore-stripped-tags = true\npriority = {priority}\n"
@@ -385,6 +388,20 @@ fn a_killed_change_of_a_declared_router_is_whole() {
 #[test]
 fn a_declared_router_waits_for_a_confirmation_with_its_filter() {
     let declared = Declared::new();
+    let net = &declared.net;
+    declared.write([9, 5353], 400);
+    declared.apply(&[]).json(0);
+    // In native mode it reads VLAN tags from the device, and cannot return.
+    declared.write([10, 5354], 400);
+    let before = declared.programs();
+    let refused = declared.apply(&["--confirm", "1h"]).json(2);
+    let error = refused["interfaces"][0]["error"].to_string();
+    assert!(error.contains("reads VLAN tags from the device"), "{refused}");
+    assert_eq!((declared.programs(), declared.pending()), (before, 2));
+
+    net.run(&["detach", "eth0"]).ended(0);
+    net.run(&["detach", "eth1"]).ended(0);
+    let declared = Declared { mode: "generic", ..declared };
     let net = &declared.net;
     declared.write([9, 5353], 400);
     declared.apply(&[]).json(0);

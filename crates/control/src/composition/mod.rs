@@ -352,7 +352,7 @@ impl<'t> Chain<'t> {
         let members = self.links.len();
         self.links.iter_mut().for_each(|one| one.member.members = members);
         self.assign_slots()?;
-        let mut refused = None;
+        let (mut refused, mut tail_calls) = (None, None);
         let forms = self.forms();
         for form in forms.iter().copied() {
             match self.load_as(form, self.is_tentative(form)) {
@@ -366,7 +366,10 @@ impl<'t> Chain<'t> {
                 }
                 // The reason why they are not inlined is the one that matters.
                 Err(error) if self.may_fit_otherwise(&error) => refused = refused.or(Some(error)),
-                Err(_) if refused.as_ref().is_some_and(is_by_verifier) => break,
+                Err(error) if refused.as_ref().is_some_and(is_by_verifier) => {
+                    tail_calls = Some(tail_calls::reason(&error));
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -377,7 +380,7 @@ impl<'t> Chain<'t> {
         }
         // The program that is refused alone as well is the one to report.
         self.links.iter().try_for_each(|link| self.load_alone(link))?;
-        let together = ChainError::Together { members };
+        let together = ChainError::Together { members, tail_calls };
         match refused {
             Some(refused) => {
                 Err(self.explained(forms[0], refused)).with_context(|| together.to_string())

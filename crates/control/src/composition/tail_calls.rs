@@ -4,7 +4,7 @@
 //! counts and continues as in a composed chain. Each member has its own license, stack and kernel
 //! configuration, and is verified alone; a call costs more than an inlined program.
 
-use kernel::Object;
+use kernel::{Mode, Object};
 use spec::asm::{self, Assembler, Helper, Reg};
 use spec::compose::{self, Composed, Form, Link};
 use spec::{MapDef, MapKind, Program, ProgramKind, Spec};
@@ -72,10 +72,20 @@ pub fn load(chain: &Chain<'_>, tentative: bool) -> Result<Loaded> {
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
         let fill = array.put_program(0, member.program(&link.member.program)?);
-        fill.with_context(|| format!("`{}` cannot be called from a chain", link.member.name))?;
+        fill.or_else(|error| not_called(link, loading.mode, error))?;
         names.extend(link.spec.maps.iter().map(|map| (map.name.clone(), map.name.clone())));
     }
     Ok(Loaded { object, members, maps, probe_maps })
+}
+
+/// The error for a member that the kernel does not take as one that may be called.
+fn not_called(link: &ChainLink, mode: Mode, error: kernel::Error) -> Result<()> {
+    let (name, program) = (link.member.name.clone(), &link.member.program);
+    let programs = [&[program.clone()][..], &called(&link.spec, program)].concat();
+    if mode == Mode::Native && link.spec.asks_device(&programs) {
+        return Err(ChainError::BoundMember { name, reason: error.to_string() }.into());
+    }
+    Err(error).with_context(|| format!("`{name}` cannot be called from a chain"))
 }
 
 /// All programs of an array agree on their kind.
