@@ -143,12 +143,12 @@ fn a_killed_change_of_the_mode_leaves_one_of_both_chains() {
     declared("native", 10);
     files.applied();
     stage.send(&stage.flow(11).udp(b"x").unwrap(), 3);
-    for step in 0..16 {
+    for step in 0..8 {
         let mode = ["generic", "native"][step as usize % 2];
         declared(mode, 20 + step);
         assert_eq!(files.plan(), ["mode", "rules"]);
         let words = ["apply", files.dir.to_str().unwrap()];
-        stage.kill_after(&words, Duration::from_millis(20 * u64::from(step)));
+        stage.kill_after(&words, Duration::from_millis(40 * u64::from(step)));
         // A command that reads restores what ran before a change that is not complete.
         stage.json(&["chain", "eth0", "show"]);
         let left = files.plan();

@@ -93,8 +93,8 @@ pub struct LoadedChain<'t> {
 struct Loaded {
     /// Has the program that is attached.
     object: target::Loaded,
-    /// The members' own objects, if they are chained by tail calls.
-    members: Vec<Object>,
+    /// The objects of members that are called by tail calls.
+    members: Vec<Option<Object>>,
     /// For each member: names of its maps in its own object and in `object`.
     maps: Vec<MapNames>,
     /// Names of the maps of the probe.
@@ -364,12 +364,15 @@ impl<'t> Chain<'t> {
                     });
                     return Ok(self.loaded(loaded, form, refused.as_ref()));
                 }
+                Err(error)
+                    if form == ChainForm::TailCalls
+                        && refused.as_ref().is_some_and(is_by_verifier) =>
+                {
+                    tail_calls = Some(tail_calls::reason(&error));
+                }
                 // The reason why they are not inlined is the one that matters.
                 Err(error) if self.may_fit_otherwise(&error) => refused = refused.or(Some(error)),
-                Err(error) if refused.as_ref().is_some_and(is_by_verifier) => {
-                    tail_calls = Some(tail_calls::reason(&error));
-                    break;
-                }
+                Err(_) if refused.as_ref().is_some_and(is_by_verifier) => break,
                 Err(error) => return Err(error),
             }
         }
@@ -665,7 +668,7 @@ impl Loaded {
 
     /// A map of a member, by its name in the member's object.
     fn map(&self, number: usize, own: &str) -> kernel::Result<&Map> {
-        if let Some(object) = self.members.get(number).filter(|_| own != CALL_MAP) {
+        if let Some(Some(object)) = self.members.get(number).filter(|_| own != CALL_MAP) {
             return object.map(own);
         }
         let names = self.maps.get(number).into_iter().flatten();

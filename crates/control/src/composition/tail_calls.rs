@@ -2,12 +2,14 @@
 //!
 //! A function that makes a tail call returns the verdict of the program that it called, so main
 //! counts and continues as in a composed chain. Each member has its own license, stack and kernel
-//! configuration, and is verified alone; a call costs more than an inlined program.
+//! configuration, and is verified alone; a call costs more than an inlined program. A member that is
+//! bound to its device cannot be called, and is a function of main.
 
 use kernel::{Mode, Object};
 use spec::asm::{self, Assembler, Helper, Reg};
 use spec::compose::{self, Composed, Form, Link};
 use spec::{MapDef, MapKind, Program, ProgramKind, Spec};
+use sys::errno::EINVAL;
 
 use super::link::ChainLink;
 use super::{Chain, Loaded};
@@ -49,7 +51,8 @@ fn composing(error: &Error) -> Option<&compose::Error> {
 
 /// Loads each member, and main, which calls them.
 pub fn load(chain: &Chain<'_>, tentative: bool) -> Result<Loaded> {
-    let count = chain.links.len();
+    let called_links = chain.links.iter().filter(|link| !is_bound(link, chain.mode));
+    let count = called_links.count();
     if count > MOST_CALLS {
         return Err(ChainError::TooManyCalls { count, limit: MOST_CALLS }.into());
     }
@@ -59,33 +62,58 @@ pub fn load(chain: &Chain<'_>, tentative: bool) -> Result<Loaded> {
     }
     let kind = common_kind(&chain.links);
     let loading = Loading { mode: chain.mode, tentative };
-    let members = chain.links.iter().map(|link| member(chain, link, (kind, loading)));
-    let members: Vec<Object> = members.collect::<Result<_>>()?;
+    let member = |link| match is_bound(link, loading.mode) {
+        true => Ok(None),
+        false => member(chain, link, (kind, loading)).map(Some),
+    };
+    let members: Vec<Option<Object>> = chain.links.iter().map(member).collect::<Result<_>>()?;
     let stubs = chain.links.iter().map(|link| stub(&link.member.program, kind));
     let stubs: Vec<Spec> = stubs.collect::<Result<_>>()?;
-    let links = chain.links.iter().zip(&stubs);
-    let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
-    let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
-    let programs = vec![chain.main().to_owned()];
-    let object = chain.load_main(&spec, programs, (chain.of_chain()?, tentative))?;
+    let links = chain.links.iter().zip(&stubs).zip(&members);
+    let links = links.map(|((link, stub), member)| match member {
+        Some(_) => Link { spec: stub, ..link.part() },
+        None => link.part(),
+    });
+    let links: Vec<_> = links.collect();
+    // At most 256 bytes of stack may lie above a function that makes a tail call, so a member that
+    // is a part of main has a frame beside it.
+    let form = if members.iter().all(Option::is_some) { Form::Inline } else { Form::Call };
+    let Composed { spec, mut maps, probe_maps } = chain.compose(&links, form)?;
+    let programs = [&[chain.main().to_owned()][..], &called(&spec, chain.main())].concat();
+    let object = chain.load_main(&spec, programs, (chain.reuse(&maps)?, tentative));
+    let object = object.map_err(|error| bound_main(chain, error))?;
     for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
+        let Some(member) = member else { continue };
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
         let fill = array.put_program(0, member.program(&link.member.program)?);
-        fill.or_else(|error| not_called(link, loading.mode, error))?;
+        fill.with_context(|| format!("`{}` cannot be called from a chain", link.member.name))?;
         names.extend(link.spec.maps.iter().map(|map| (map.name.clone(), map.name.clone())));
     }
     Ok(Loaded { object, members, maps, probe_maps })
 }
 
-/// The error for a member that the kernel does not take as one that may be called.
-fn not_called(link: &ChainLink, mode: Mode, error: kernel::Error) -> Result<()> {
-    let (name, program) = (link.member.name.clone(), &link.member.program);
+/// Whether a member queries its device. The kernel lets no tail call reach such a program, so it is
+/// a part of main, which then calls the others.
+fn is_bound(link: &ChainLink, mode: Mode) -> bool {
+    let program = &link.member.program;
     let programs = [&[program.clone()][..], &called(&link.spec, program)].concat();
-    if mode == Mode::Native && link.spec.asks_device(&programs) {
-        return Err(ChainError::BoundMember { name, reason: error.to_string() }.into());
+    mode == Mode::Native && link.spec.asks_device(&programs)
+}
+
+/// The error of main. Earlier kernels refuse tail calls in a program that is bound, without a log.
+fn bound_main(chain: &Chain<'_>, error: Error) -> Error {
+    let bound = chain.links.iter().find(|link| is_bound(link, chain.mode));
+    let invalid = error
+        .kernel()
+        .is_some_and(|error| error.errno() == Some(EINVAL) && !error.is_by_verifier());
+    match bound.filter(|_| invalid) {
+        Some(link) => {
+            let (name, reason) = (link.member.name.clone(), error.to_string());
+            ChainError::BoundMember { name, reason }.into()
+        }
+        None => error,
     }
-    Err(error).with_context(|| format!("`{name}` cannot be called from a chain"))
 }
 
 /// All programs of an array agree on their kind.

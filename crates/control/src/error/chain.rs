@@ -74,9 +74,9 @@ pub enum ChainError {
     Together { members: usize, tail_calls: Option<String> },
     /// A member that only its device may run.
     #[error(
-        "`{name}` queries its device, for example for VLAN tags, so it is bound to it, and the \
-         kernel lets no tail call reach a bound program ({reason}): use generic mode, or leave \
-         out what is queried"
+        "`{name}` queries its device, for example for VLAN tags, so it is bound to it, and this \
+         kernel refuses tail calls in a bound program ({reason}): use generic mode, or leave out \
+         what is queried"
     )]
     BoundMember { name: String, reason: String },
 }
