@@ -2,8 +2,8 @@
 //!
 //! A function that makes a tail call returns the verdict of the program that it called, so main
 //! counts and continues as in a composed chain. Each member has its own license, stack and kernel
-//! configuration, and is verified alone; a call costs more than an inlined program. A member that is
-//! bound to its device cannot be called, and is a function of main.
+//! configuration, and is verified alone; a call costs more than an inlined program. A member that
+//! is bound to its device cannot be called, and is a function of main.
 
 use kernel::{Mode, Object};
 use spec::asm::{self, Assembler, Helper, Reg};

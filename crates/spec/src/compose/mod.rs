@@ -313,3 +313,5 @@ fn common_kind(programs: &[&Program]) -> Result<ProgramKind, Error> {
 mod splice_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timing_tests;
