@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lab::frame::{Flow, Side};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
@@ -46,15 +45,7 @@ impl Stage {
 
     /// Starts a command and kills it after `delay`; whether it was killed.
     pub fn kill_after(&self, arguments: &[&str], delay: Duration) -> bool {
-        let mut command = self.xway.command_in(&self.net.b, arguments);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let start = Instant::now();
-        while start.elapsed() < delay && child.try_wait().unwrap().is_none() {
-            std::hint::spin_loop();
-        }
-        // One that has ended cannot be killed.
-        let _ = child.kill();
-        !child.wait().unwrap().success()
+        self.xway.kill_after(&self.net.b, arguments, delay)
     }
 
     /// Runs with `--json`, which must succeed.

@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use lab::Host;
 use serde_json::Value;
@@ -68,6 +69,19 @@ impl Xway {
     /// Runs a command in a host, to its end.
     pub fn run_in(&self, host: &Host, arguments: &[&str]) -> Answer {
         Answer::of(self.command_in(host, arguments).output().unwrap())
+    }
+
+    /// Starts a command in a host and kills it after `delay`; whether it was killed.
+    pub fn kill_after(&self, host: &Host, arguments: &[&str], delay: Duration) -> bool {
+        let mut command = self.command_in(host, arguments);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let start = Instant::now();
+        while start.elapsed() < delay && child.try_wait().unwrap().is_none() {
+            std::hint::spin_loop();
+        }
+        // One that has ended cannot be killed.
+        let _ = child.kill();
+        !child.wait().unwrap().success()
     }
 
     /// Runs a command to its end, as another user with exactly these capabilities.

@@ -112,22 +112,53 @@ fn a_chain_is_saved_as_it_was_declared_and_its_mode_changes() {
     assert_eq!(actions(&planned["interfaces"][0]), [""; 0], "{planned}");
     stage.json(&["apply", files.dir.to_str().unwrap()]);
 
-    // The mode is that of all of them.
+    // The mode is that of all of them, which continue to count.
     declare(&files, "mode = 'generic'", &[DROP, FILTER, MOVED]);
-    assert_eq!(files.plan(), ["mode", "attach", "attach"]);
+    assert_eq!(files.plan(), ["mode"]);
     files.applied();
     assert_eq!(stage.attached()[0].0, "generic");
-    seen_by(&stage, &[("filter", 100, 6), ("first", 150, 0), ("drop", 200, 0)]);
+    stage.send(&stage.flow(11).udp(b"x").unwrap(), 1);
+    seen_by(&stage, &[("filter", 100, 7), ("first", 150, 7), ("drop", 200, 7)]);
     declare(&files, "mode = 'generic'", &[MOVED, FILTER]);
     assert_eq!(files.plan(), ["detach"]);
     files.applied();
-    seen_by(&stage, &[("filter", 100, 6), ("first", 150, 0)]);
+    seen_by(&stage, &[("filter", 100, 7), ("first", 150, 7)]);
     let answer = files.apply(&["--stop"]).json(0);
     assert_eq!(answer["interfaces"], json!([]), "it remains");
     fs::remove_file(files.dir.join("eth0.toml")).unwrap();
     assert_eq!(files.plan(), ["detach"]);
     files.applied();
     assert!(stage.attached().is_empty() && stage.pins().is_empty(), "{:?}", stage.pins());
+}
+
+/// The mode, and what changes with it, is that of before or of after, with all members.
+#[test]
+fn a_killed_change_of_the_mode_leaves_one_of_both_chains() {
+    let stage = Stage::new();
+    let files = files(&stage);
+    let declared = |mode: &str, port: u32| {
+        let drop = format!("drop.rules = ['any udp {port}']");
+        declare(&files, &format!("mode = '{mode}'"), &[&drop, FILTER, SEEN]);
+    };
+    declared("native", 10);
+    files.applied();
+    stage.send(&stage.flow(11).udp(b"x").unwrap(), 3);
+    for step in 0..8 {
+        let mode = ["generic", "native"][step as usize % 2];
+        declared(mode, 20 + step);
+        assert_eq!(files.plan(), ["mode", "rules"]);
+        let words = ["apply", files.dir.to_str().unwrap()];
+        stage.kill_after(&words, Duration::from_millis(40 * u64::from(step)));
+        // A command that reads restores what ran before a change that is not complete.
+        stage.json(&["chain", "eth0", "show"]);
+        let left = files.plan();
+        assert!(left.is_empty() || left == ["mode", "rules"], "step {step}: {left:?}");
+        let names: Vec<_> = members(&stage).into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names, ["first", "filter", "drop"], "step {step}");
+        files.applied();
+        assert_eq!(stage.attached()[0].0, mode);
+    }
+    seen_by(&stage, &[("first", 50, 3), ("filter", 100, 3), ("drop", 200, 3)]);
 }
 
 #[test]

@@ -418,15 +418,41 @@ fn what_cannot_be_composed_is_chained_by_tail_calls() {
     assert_eq!((stage.attached(), stage.kept()), (vec![], 0));
 }
 
-/// The rule with `vlan` binds the filter to its device, and the kernel lets no tail call reach it.
+/// The rule with `vlan` binds the filter to its device, and the kernel lets no tail call reach it:
+/// it is a part of main, from which the other members are called.
 #[test]
-fn a_program_that_is_bound_to_its_device_is_not_called() {
+fn a_program_that_is_bound_to_its_device_calls_the_others() {
     let stage = Stage::new();
-    load(&stage, "rules = ['five: drop vlan 5']\n").json(0);
+    load(&stage, "rules = ['five: drop vlan 5', 'seven: drop udp dport 7']\n").json(0);
     let before = stage.attached();
-    let text = error(&stage, &["add", &object("deep")]);
-    assert!(text.contains("accepts each of the 2 programs, but not the chain"), "{text}");
-    assert!(text.contains("stack"), "{text}");
-    assert_eq!(stage.attached(), before);
-    changed(&stage, &["add", &object("seen")]);
+    let added = stage.run(&["--json", "chain", "eth0", "add", &object("deep")]);
+    if added.code != 0 {
+        // An earlier kernel refuses tail calls in a program that is bound.
+        let text = added.error();
+        println!("{text}");
+        assert!(text.contains("accepts each of the 2 programs, but not the chain"), "{text}");
+        assert!(text.contains("stack") && text.contains("`filter` queries its device"), "{text}");
+        assert_eq!(stage.attached(), before);
+        changed(&stage, &["add", &object("seen")]);
+        return;
+    }
+    changed(&stage, &["add", &object("seen"), "--priority", "50"]);
+    let report = chain(&stage, &["show"]).json(0);
+    assert_eq!(report["form"], "tail-calls", "{report:#}");
+    assert!(report["reason"].as_str().unwrap().contains("stack"), "{report:#}");
+    let [seven, nine] = [7, 9].map(|port| stage.flow(port).udp(b"x").unwrap());
+    stage.send(&seven, 3);
+    stage.send(&nine, 2);
+    settle(&stage, "deep", 2);
+    let seen = ["seen", "filter", "deep"].map(|name| packets(&stage, name));
+    assert_eq!(seen, [[5, 0], [5, 3], [2, 0]]);
+    // Counts and rules continue in each form.
+    stage.run(&["filter", "add", "eth0", "nine: drop udp dport 9"]).ended(0);
+    stage.send(&nine, 1);
+    settle(&stage, "filter", 6);
+    assert_eq!((packets(&stage, "filter"), packets(&stage, "deep")), ([6, 4], [2, 0]));
+    assert_eq!(rules(&show(&stage)).iter().map(|rule| rule.1).collect::<Vec<_>>(), [0, 3, 1]);
+    changed(&stage, &["remove", "deep"]);
+    assert_eq!(chain(&stage, &["show"]).json(0)["form"], "composed");
+    assert_eq!((packets(&stage, "seen"), packets(&stage, "filter")), ([6, 0], [6, 4]));
 }

@@ -116,6 +116,38 @@ fn a_removed_member_returns_with_its_counts() {
     settle(&stage, &[("drop", 7, 4), ("seen", 8, 0)]);
 }
 
+/// In native mode of veth, `forward` reads VLAN tags from the device, which binds it: the kernel
+/// lets no bound program return to another one. In generic mode no program sees the tags.
+#[test]
+fn a_router_joins_a_chain_until_it_is_confirmed() {
+    for mode in ["native", "generic"] {
+        let stage = Stage::new();
+        stage.json(&["drop", "eth0", "any udp 5", "--mode", mode]);
+        let before = (stage.attached(), stage.pins());
+        let tags = "--ignore-stripped-tags";
+        let forward = ["forward", "eth0", "--mode", mode, tags, "--confirm", "1h"];
+        if mode == "native" {
+            let text = stage.run(&forward).error();
+            assert!(text.contains("reads VLAN tags from the device"), "{text}");
+            assert_eq!((stage.attached(), stage.pins()), before);
+            continue;
+        }
+        stage.run(&forward).ended(0);
+        for port in [5, 9] {
+            send(&stage, port, 2);
+        }
+        settle(&stage, &[("drop", 4, 2), ("forward", 2, 0)]);
+        let text = stage.run(&["chain", "eth0", "remove", "drop"]).error();
+        assert!(text.contains("waits for a confirmation"), "{text}");
+        stage.run(&["confirm", "--revert"]).ended(0);
+        assert_eq!((stage.attached(), stage.pins()), before);
+        stage.run(&forward).ended(0);
+        stage.run(&["confirm"]).ended(0);
+        send(&stage, 5, 1);
+        settle(&stage, &[("drop", 5, 3), ("forward", 0, 0)]);
+    }
+}
+
 #[test]
 fn a_confirmed_change_persists_and_counts_on() {
     let stage = chain();

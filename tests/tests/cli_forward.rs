@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use kernel::{Attach, Mode, Replace};
 use lab::frame::check;
@@ -33,6 +35,11 @@ impl Net {
 
     fn run(&self, arguments: &[&str]) -> Answer {
         self.xway.run_in(&self.net.b, arguments)
+    }
+
+    /// Starts a command, and kills it after `delay` if it has not ended.
+    fn kill_after(&self, arguments: &[&str], delay: Duration) {
+        self.xway.kill_after(&self.net.b, arguments, delay);
     }
 
     /// The program on one of the router's interfaces; `null` without one.
@@ -265,6 +272,152 @@ fn a_router_joins_a_filter_on_each_interface() {
     let text = net.run(&["forward", "eth0"]).error();
     assert!(text.contains("eth1"), "{text}");
     assert_eq!(net.program("eth0")["id"], before);
+}
+
+/// A router on two interfaces and a filter before it on the first, which change together.
+struct Declared {
+    net: Net,
+    dir: PathBuf,
+    mode: &'static str,
+}
+
+impl Declared {
+    fn new() -> Self {
+        let net = Net::new();
+        let dir = net.xway.state().join("etc");
+        std::fs::create_dir_all(dir.join("rules")).unwrap();
+        Self { net, dir, mode: "native" }
+    }
+
+    /// Declares a filter that drops one port, and a router that translates to another.
+    fn write(&self, [dropped, served]: [u16; 2], priority: u32) {
+        let rules = format!("rules = ['one: drop udp dport {dropped}']\n");
+        std::fs::write(self.dir.join("rules/a.toml"), rules).unwrap();
+        let mode = self.mode;
+        let text = format!(
+            "interface = 'eth0'\nmode = '{mode}'\n\
+             [[program]]\nfilter = 'rules/a.toml'\n[[program]]\n\
+             forward = {{ interfaces = ['eth1'], translations = \
+             ['10.1.0.2 udp 53 -> 10.0.2.2:{served}'] }}\n\
+             ignore-stripped-tags = true\npriority = {priority}\n"
+        );
+        std::fs::write(self.dir.join("eth0.toml"), text).unwrap();
+    }
+
+    fn apply(&self, words: &[&str]) -> Answer {
+        self.net.run(&[&["--json", "apply", self.dir.to_str().unwrap()], words].concat())
+    }
+
+    /// Number of changes that are not made yet.
+    fn pending(&self) -> usize {
+        let planned = self.apply(&["--plan"]);
+        let code = planned.code;
+        planned.json(code)["interfaces"][0]["changes"].as_array().unwrap().len()
+    }
+
+    fn programs(&self) -> [Value; 2] {
+        ["eth0", "eth1"].map(|name| self.net.program(name)["id"].clone())
+    }
+}
+
+#[test]
+fn a_declared_router_changes_in_one_step_with_the_filter_before_it() {
+    let declared = Declared::new();
+    let net = &declared.net;
+    declared.write([9, 5353], 400);
+    declared.apply(&[]).json(0);
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5353");
+    let before = declared.programs();
+
+    // An error of one part changes nothing, on either interface.
+    declared.write([10, 5354], 400);
+    let path = declared.dir.join("eth0.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}set = {{ nonsense = 1 }}\n")).unwrap();
+    let failed = declared.apply(&[]).json(2);
+    assert!(failed["interfaces"][0]["error"].to_string().contains("nonsense"), "{failed}");
+    assert_eq!(declared.programs(), before);
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5353");
+
+    std::fs::write(&path, text).unwrap();
+    assert_eq!(declared.pending(), 2);
+    declared.apply(&[]).json(0);
+    assert_eq!(declared.pending(), 0);
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5354");
+    assert_eq!((net.members("eth0"), net.members("eth1").len()), (names(), 1));
+
+    // It moves on both of its interfaces, with its counts.
+    let forwarded = net.forwarded();
+    declared.write([11, 5354], 50);
+    assert_eq!(declared.pending(), 2);
+    declared.apply(&[]).json(0);
+    assert_eq!(declared.pending(), 0);
+    let moved = names().into_iter().rev().collect::<Vec<_>>();
+    assert_eq!(net.members("eth0"), moved);
+    assert!(net.forwarded() >= forwarded, "its counts continue");
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5354");
+}
+
+fn names() -> Vec<String> {
+    ["filter", "forward"].map(str::to_owned).to_vec()
+}
+
+/// Both interfaces have all changes or none, whenever the command is killed.
+#[test]
+fn a_killed_change_of_a_declared_router_is_whole() {
+    let declared = Declared::new();
+    declared.write([9, 5353], 400);
+    declared.apply(&[]).json(0);
+    let (mut made, mut port) = (0, 5353);
+    for step in 0..16 {
+        port += 1;
+        declared.write([port, port], 400);
+        let words = ["apply", declared.dir.to_str().unwrap()];
+        declared.net.kill_after(&words, Duration::from_millis(25 * step));
+        let pending = declared.pending();
+        assert!([0, 2].contains(&pending), "step {step}: {pending} of 2 changes are not made");
+        made += usize::from(pending == 0);
+        declared.apply(&[]).json(0);
+        assert_eq!(declared.pending(), 0, "step {step}");
+    }
+    println!("{made} of 16 changes were made before the kill");
+    let served = format!("10.0.2.2:{port}");
+    declared.net.udp_conversation("10.1.0.2:53", &served);
+}
+
+#[test]
+fn a_declared_router_waits_for_a_confirmation_with_its_filter() {
+    let declared = Declared::new();
+    let net = &declared.net;
+    declared.write([9, 5353], 400);
+    declared.apply(&[]).json(0);
+    // In native mode it reads VLAN tags from the device, and cannot return.
+    declared.write([10, 5354], 400);
+    let before = declared.programs();
+    let refused = declared.apply(&["--confirm", "1h"]).json(2);
+    let error = refused["interfaces"][0]["error"].to_string();
+    assert!(error.contains("reads VLAN tags from the device"), "{refused}");
+    assert_eq!((declared.programs(), declared.pending()), (before, 2));
+
+    net.run(&["detach", "eth0"]).ended(0);
+    net.run(&["detach", "eth1"]).ended(0);
+    let declared = Declared { mode: "generic", ..declared };
+    let net = &declared.net;
+    declared.write([9, 5353], 400);
+    declared.apply(&[]).json(0);
+    let before = declared.programs();
+    declared.write([10, 5354], 400);
+    declared.apply(&["--confirm", "1h"]).json(0);
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5354");
+    let text = net.run(&["chain", "eth1", "move", "forward", "--priority", "1"]).error();
+    assert!(text.contains("waits for a confirmation"), "{text}");
+    net.run(&["confirm", "--revert"]).ended(0);
+    assert_eq!((declared.programs(), declared.pending()), (before, 2));
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5353");
+    declared.apply(&["--confirm", "1h"]).json(0);
+    net.run(&["confirm"]).ended(0);
+    assert_eq!(declared.pending(), 0);
+    net.udp_conversation("10.1.0.2:53", "10.0.2.2:5354");
 }
 
 #[test]

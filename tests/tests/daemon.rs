@@ -16,6 +16,7 @@ use sys::net::{NewVeth, VethEnd};
 use xway_tests::background::reflection;
 use xway_tests::filter::{rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
+use xway_tests::xway::prebuilt;
 
 /// Until an observation of a busy machine has led to a rule, perhaps only the second one.
 const LOG_PATIENCE: Duration = Duration::from_secs(60);
@@ -281,6 +282,49 @@ fn a_flood_is_stopped_while_it_lasts_where_that_is_declared() {
     drop(flood);
     daemon.logs("flood-1 expired after ");
     assert_eq!(names(&stage), ["nine"]);
+    stage.run(&["apply", path, "--plan"]).ended(0);
+}
+
+/// The filter is a member of a chain, which is composed again with the sampler and with its rule.
+#[test]
+fn a_flood_is_stopped_by_a_filter_between_other_programs() {
+    let stage = Stage::new();
+    let detect = "above = '200pps', time = '2s', hold = '6s', max-collateral = '50%'";
+    let dir = detecting(&stage, "rules = ['seven: drop udp dport 7']\n", detect);
+    let seen = prebuilt("test/seen.o");
+    let others = format!(
+        "[[program]]\ndrop.rules = ['any udp 5']\npriority = 50\n\
+         [[program]]\nobject = '{}'\nname = 'last'\n",
+        seen.display()
+    );
+    let text = fs::read_to_string(dir.join("a.toml")).unwrap();
+    fs::write(dir.join("a.toml"), format!("{text}{others}")).unwrap();
+    let packets = || {
+        let members = stage.json(&["chain", "eth0", "show"])["members"].clone();
+        let of = |one: &Value| {
+            let dropped = one["verdicts"]["drop"].as_u64().unwrap();
+            (one["name"].as_str().unwrap().to_owned(), one["packets"].as_u64().unwrap(), dropped)
+        };
+        members.as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let path = dir.to_str().unwrap();
+    let daemon = Daemon::start(&stage, &[path]);
+    daemon.logs("attach last in native mode");
+    let flood = reflection(&stage);
+    daemon.logs("eth0: flood of ");
+    assert_eq!(names(&stage), ["seven", "flood-1"]);
+    let dropped = || Ok((packets()[1].2 > 100).then_some(()));
+    until("the rule drops packets", LOG_PATIENCE, dropped).unwrap();
+    drop(flood);
+    daemon.logs("flood-1 expired after ");
+    assert_eq!(names(&stage), ["seven"]);
+    // Each member has counted what the one before it passed, whatever was composed meanwhile.
+    let (drop, filter, last) = match packets().as_slice() {
+        [drop, filter, last] => (drop.clone(), filter.clone(), last.clone()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([&*drop.0, &*filter.0, &*last.0], ["drop", "filter", "last"]);
+    assert_eq!((filter.1, last.1), (drop.1 - drop.2, filter.1 - filter.2));
     stage.run(&["apply", path, "--plan"]).ended(0);
 }
 

@@ -10,6 +10,7 @@ use lab::until;
 use serde_json::{Value, json};
 use xway_tests::filter::{self, counted, expected, load, rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
+use xway_tests::xway::prebuilt;
 
 /// A `top` that runs, with its values on standard output.
 struct Top {
@@ -102,6 +103,32 @@ fn senders_and_ports_are_reported_while_rules_change() {
     assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
     assert_eq!(rules(&counted(&stage, 7)), expected(&[("seven", 4), ("drop-udp-dport-9", 2)]));
+}
+
+/// In a chain, what earlier members drop is not sampled, and later ones see what the filter passes.
+#[test]
+fn senders_to_a_member_of_a_chain_are_reported() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let seen = prebuilt("test/seen.o");
+    stage.run(&["attach", "eth0", seen.to_str().unwrap()]).ended(0);
+    stage.run(&["drop", "eth0", "any udp 5"]).ended(0);
+    stage.run(&["chain", "eth0", "move", "drop", "--priority", "50"]).ended(0);
+    let before = (stage.attached(), stage.pins());
+    let mut top = Top::begin(&stage, &["--sample", "1/1"]);
+    assert_ne!(stage.attached(), before.0, "a program of its own");
+    for (port, count) in [(5, 4), (7, 3), (8, 1)] {
+        stage.send(&stage.flow(port).udp(b"x").unwrap(), count);
+    }
+    let seen = top.until("all packets", |top| top["talkers"]["samples"] == json!(4));
+    assert_eq!(names(&seen, "ports"), [("udp/7".to_owned(), 3), ("udp/8".to_owned(), 1)]);
+    assert_eq!(rules(&seen), expected(&[("seven", 3)]));
+    top.end();
+    assert_eq!((stage.attached(), stage.pins()), before);
+    let members = stage.json(&["chain", "eth0", "show"])["members"].clone();
+    let packets: Vec<_> =
+        members.as_array().unwrap().iter().map(|one| one["packets"].clone()).collect();
+    assert_eq!(packets, [json!(8), json!(4), json!(1)], "drop, filter, seen");
 }
 
 #[test]

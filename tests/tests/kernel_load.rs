@@ -255,6 +255,57 @@ fn programs_for_one_device_may_ask_it_and_go_nowhere_else() {
     wait_for("a packet", || global(&spec, &object, "called") == 1);
 }
 
+/// The kernel takes no bound program into a program array. A bound program may call others; earlier
+/// kernels refuse that as well.
+#[test]
+fn no_tail_call_reaches_a_bound_program() {
+    let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
+    let binding = Binding::Device(net.a.ifindex("eth0").unwrap());
+    let calling = || {
+        let mut object = spec::asm::Object::new("calls", "GPL");
+        object.map(spec::MapDef {
+            name: "array".into(),
+            kind: spec::MapKind::PROG_ARRAY,
+            key_size: 4,
+            value_size: 4,
+            max_entries: 1,
+            ..Default::default()
+        });
+        let mut code = Assembler::new("calls", ProgramKind::XDP);
+        code.load_map(Reg::R2, "array").mov(Reg::R3, 0).call(spec::asm::Helper::TAIL_CALL);
+        code.verdict(Verdict::Pass);
+        object.program(code);
+        object.finish().unwrap()
+    };
+    let mut object = spec::asm::Object::new("called", "GPL");
+    let mut code = Assembler::new("called", ProgramKind::XDP);
+    code.verdict(Verdict::Drop);
+    object.program(code);
+    let called = object.finish().unwrap();
+    let load = |spec: &Spec, binding| {
+        let options = LoadOptions { binding, ..Default::default() };
+        net.a.run(|| Object::load(spec, &options)).unwrap()
+    };
+    let caller = load(&calling(), Binding::Any).unwrap();
+    let array = caller.map("array").unwrap();
+    for (binding, refused) in [(Binding::Any, false), (binding, true)] {
+        let callee = load(&called, binding).unwrap();
+        let put = array.put_program(0, callee.program("called").unwrap());
+        assert_eq!(put.as_ref().err().and_then(kernel::Error::errno), refused.then_some(22));
+    }
+    match load(&calling(), binding) {
+        Ok(caller) => {
+            let callee = load(&called, Binding::Any).unwrap();
+            let array = caller.map("array").unwrap();
+            array.put_program(0, callee.program("called").unwrap()).unwrap();
+            let callee = load(&called, binding).unwrap();
+            let error = array.put_program(0, callee.program("called").unwrap()).unwrap_err();
+            assert_eq!(error.errno(), Some(22), "{error}");
+        }
+        Err(error) => assert_eq!(error.errno(), Some(22), "{error}"),
+    }
+}
+
 #[test]
 fn loaded_code_is_shown_with_its_lines() {
     let spec = clang::read(

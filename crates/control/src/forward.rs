@@ -8,7 +8,7 @@ use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::composition::link::ChainLink;
-use crate::composition::{self, LoadedChain};
+use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Malformed, Result};
 use crate::record::Record;
@@ -42,22 +42,21 @@ pub fn configure(
         interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
-    for target in &targets {
-        check_lockout(control, target, &targets, options)?;
-    }
-    let record = record(options, &targets);
+    let all: Vec<&Target> = targets.iter().collect();
+    check_lockout(control, &all, options)?;
+    let record = record(options, &all);
     let running = running(&writer, &targets, options)?;
     match &running {
         Some(generation) => {
             targets.iter().try_for_each(Target::require_confirmed)?;
-            update(generation, config, &targets)?;
+            update(generation, config, &all)?;
             for target in &targets {
                 let program = target.running(options.placement.mode)?;
                 let own = program.map_or(Ok(None), |id| router(&target.slot, id))?;
                 own.map_or(Ok(()), |(own, _)| record.replace(&own))?;
             }
         }
-        None => attach(&targets, options, &record)?,
+        None => attach(&all, options, &record)?,
     }
     Ok(Configured {
         function: NAME,
@@ -68,7 +67,7 @@ pub fn configure(
     })
 }
 
-fn record(options: &ForwardOptions, targets: &[Target]) -> Record {
+fn record(options: &ForwardOptions, targets: &[&Target]) -> Record {
     let interfaces: Vec<_> = targets.iter().map(|target| target.interface.clone()).collect();
     let ForwardOptions { config, ignore_stripped_tags, placement } = options;
     Record::of_forward(config, &interfaces, *ignore_stripped_tags, placement)
@@ -172,25 +171,22 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// # Errors
 /// The program would end the session of this process on one of the interfaces.
-fn check_lockout(
-    control: &Control,
-    target: &Target,
-    targets: &[Target],
-    options: &ForwardOptions,
-) -> Result<()> {
+fn check_lockout(control: &Control, targets: &[&Target], options: &ForwardOptions) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
     let mut spec = Spec::parse(NAME, route::OBJECT)?;
     config.apply(&mut spec)?;
-    let program = (&spec, route::PROGRAM);
-    lockout::check_program(control, program, target.place(), placement.lockout(), |engine| {
-        if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
-            // Without translations the program routes, or passes packets to the stack.
-            let _ = route::update(config, &ports(targets), &maps);
-        }
+    let (program, lockout) = ((&spec, route::PROGRAM), placement.lockout());
+    targets.iter().try_for_each(|target| {
+        lockout::check_program(control, program, target.place(), lockout, |engine| {
+            if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
+                // Without translations the program routes, or passes packets to the stack.
+                let _ = route::update(config, &ports(targets), &maps);
+            }
+        })
     })
 }
 
-fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
+fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Result<()> {
     let names =
         [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
     let [nat4, nat6, translates, tx, own, index] = names.map(|name| generation.map(name));
@@ -211,31 +207,19 @@ fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Resul
 /// Attaches a program of its own to each interface, because a program that queries a device for
 /// tags is bound to that device. All programs share tables and counters. Where programs of this
 /// project run already, it joins their chain.
-fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Result<()> {
+fn attach(targets: &[&Target], options: &ForwardOptions, record: &Record) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
-    config.apply(&mut spec)?;
-    for (name, value) in &placement.set {
-        spec.set_global_text(name, value)?;
-    }
-    record.add_to(&mut spec, placement.mode);
-    config.size_memory(&mut spec, sys::cpu::possible()?)?;
-    let large = targets.iter().any(Target::has_large_frames);
+    let spec = spec(options, record)?;
+    let large = targets.iter().any(|target| target.has_large_frames());
     by_frame_size(large, [route::PROGRAM, route::PROGRAM_FRAGS], |program| {
         let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
         let mut shared = None;
         for target in targets {
-            let (mode, ignore) = (placement.mode, options.ignore_stripped_tags);
-            let tagging = Tagging::prepare(target, mode, ignore)?;
-            let mut own = spec.clone();
-            if let Some(number) = route::number_of(target.ifindex.0, &ports(targets)) {
-                own.set_global(route::INGRESS, &number.to_le_bytes())?;
-            }
-            tagging.apply(&mut own, &[program])?;
+            let (own, tagging) = tagged(target, (&spec, program), &ports(targets), options)?;
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
                 route::update(config, &ports(targets), &Maps::find(|name| router.map(name))?)?;
-                shared = Some(router.tables(&spec)?);
+                shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
             taggings.push(tagging);
@@ -246,8 +230,109 @@ fn attach(targets: &[Target], options: &ForwardOptions, record: &Record) -> Resu
     })
 }
 
+/// The object, with everything that is the same on all interfaces.
+fn spec(options: &ForwardOptions, record: &Record) -> Result<Spec> {
+    let ForwardOptions { config, placement, .. } = options;
+    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    config.apply(&mut spec)?;
+    for (name, value) in &placement.set {
+        spec.set_global_text(name, value)?;
+    }
+    record.add_to(&mut spec, placement.mode);
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    Ok(spec)
+}
+
+/// The object for an interface, on which the program sees VLAN tags and knows its port's number.
+fn tagged(
+    target: &Target,
+    (spec, program): (&Spec, &str),
+    ports: &[Port],
+    options: &ForwardOptions,
+) -> Result<(Spec, Tagging)> {
+    let (mode, ignore) = (options.placement.mode, options.ignore_stripped_tags);
+    let tagging = Tagging::prepare(target, mode, ignore)?;
+    let mut own = spec.clone();
+    if let Some(number) = route::number_of(target.ifindex.0, ports) {
+        own.set_global(route::INGRESS, &number.to_le_bytes())?;
+    }
+    tagging.apply(&mut own, &[program])?;
+    Ok((own, tagging))
+}
+
+/// All maps but constants, for the programs of the other interfaces.
+fn tables<'m>(
+    spec: &Spec,
+    map: impl Fn(&str) -> kernel::Result<&'m Map>,
+) -> Result<Vec<(String, Map)>> {
+    let varying = spec.maps.iter().filter(|def| !def.frozen);
+    let found = varying.filter_map(|def| Some((&def.name, map(&def.name).ok()?)));
+    found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
+}
+
+/// A new `forward` in a chain that changes in other members as well, on the first of its
+/// interfaces.
+#[derive(Debug)]
+pub(crate) struct NewRouter<'a> {
+    targets: &'a [&'a Target],
+    options: &'a ForwardOptions,
+    spec: Spec,
+    program: &'static str,
+    taggings: Vec<Tagging>,
+}
+
+impl<'a> NewRouter<'a> {
+    /// Puts it into the chain of the first interface.
+    ///
+    /// # Errors
+    /// It would end the session of this process, VLAN tags cannot be seen, or the chain runs in
+    /// another mode.
+    pub fn put(
+        chain: &mut Chain<'_>,
+        targets: &'a [&'a Target],
+        (options, large): (&'a ForwardOptions, bool),
+    ) -> Result<Self> {
+        let first = targets[0];
+        check_lockout(first.slot.control(), targets, options)?;
+        let spec = spec(options, &record(options, targets))?;
+        let program = if large { route::PROGRAM_FRAGS } else { route::PROGRAM };
+        let (own, tagging) = tagged(first, (&spec, program), &ports(targets), options)?;
+        chain.place(&options.placement, link(own, program, &options.placement))?;
+        Ok(Self { targets, options, spec, program, taggings: vec![tagging] })
+    }
+
+    /// Fills the tables, and loads the programs of the other interfaces.
+    pub fn load_others(&mut self, first: &LoadedChain<'_>) -> Result<Vec<Router<'a>>> {
+        let ForwardOptions { config, placement, .. } = self.options;
+        let map = |name: &str| first.map(NAME, name);
+        route::update(config, &ports(self.targets), &Maps::find(map)?)?;
+        let shared = tables(&self.spec, map)?;
+        let mut all = Vec::new();
+        for target in &self.targets[1..] {
+            let (own, tagging) =
+                tagged(target, (&self.spec, self.program), &ports(self.targets), self.options)?;
+            all.push(load(target, own, self.program, placement, Some(&shared))?);
+            self.taggings.push(tagging);
+        }
+        Ok(all)
+    }
+
+    /// Attaches the programs of the other interfaces.
+    pub fn install_others(&self, routers: Vec<Router<'_>>) -> Result<Vec<Transaction>> {
+        let others = self.targets[1..].iter().zip(routers);
+        let placement = &self.options.placement;
+        others.map(|(target, router)| router.install(target, self.program, placement)).collect()
+    }
+
+    /// Completes the change, after the programs were attached.
+    pub fn keep(self) {
+        self.taggings.into_iter().for_each(Tagging::keep);
+    }
+}
+
 /// A loaded program for one interface.
-enum Router<'t> {
+#[derive(Debug)]
+pub(crate) enum Router<'t> {
     Alone(Loaded),
     Member(Box<LoadedChain<'t>>),
 }
@@ -255,7 +340,7 @@ enum Router<'t> {
 /// Loads a program for an interface, with the existing maps `shared`.
 fn load<'t>(
     target: &'t Target,
-    mut spec: Spec,
+    spec: Spec,
     program: &str,
     placement: &Placement,
     shared: Option<&Vec<(String, Map)>>,
@@ -267,10 +352,14 @@ fn load<'t>(
         return Ok(Router::Alone(target.load(&spec, (program, &[]), placement, shared)?));
     }
     let mut chain = chain::open(target)?;
-    spec.maps.extend(missing_labels(&spec));
-    let link = ChainLink::new(placement.member(NAME, program), spec);
-    chain.place(placement, ChainLink { shared, ..link })?;
+    chain.place(placement, ChainLink { shared, ..link(spec, program, placement) })?;
     Ok(Router::Member(Box::new(chain.load()?)))
+}
+
+/// The program as a member of a chain.
+fn link(mut spec: Spec, program: &str, placement: &Placement) -> ChainLink {
+    spec.maps.extend(missing_labels(&spec));
+    ChainLink::new(placement.member(NAME, program), spec)
 }
 
 impl Router<'_> {
@@ -281,13 +370,6 @@ impl Router<'_> {
         }
     }
 
-    /// All maps but constants, for the programs of the other interfaces.
-    fn tables(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
-        let varying = spec.maps.iter().filter(|def| !def.frozen);
-        let found = varying.filter_map(|def| Some((&def.name, self.map(&def.name).ok()?)));
-        found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
-    }
-
     fn install(self, target: &Target, program: &str, placement: &Placement) -> Result<Transaction> {
         match self {
             Self::Alone(object) => target.install(NAME, &object, program, placement),
@@ -296,9 +378,9 @@ impl Router<'_> {
     }
 }
 
-fn ports(targets: &[Target]) -> Vec<Port> {
+fn ports(targets: &[&Target]) -> Vec<Port> {
     let port =
-        |target: &Target| Port { ifindex: target.ifindex.0, mac: target.mac.map(|mac| mac.0) };
+        |target: &&Target| Port { ifindex: target.ifindex.0, mac: target.mac.map(|mac| mac.0) };
     targets.iter().map(port).collect()
 }
 

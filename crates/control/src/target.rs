@@ -155,7 +155,8 @@ pub struct Target {
     /// Whether other interfaces change together with this one.
     pub scope: Scope,
     up: bool,
-    _writer: Option<Writer>,
+    /// The lock, if it was taken for this interface alone.
+    writer: Option<Writer>,
 }
 
 impl Target {
@@ -166,7 +167,7 @@ impl Target {
     pub fn open(control: &Control, interface: &str) -> Result<Self> {
         let writer = Writer::open(control)?;
         let mut target = Self::with(&writer, interface)?;
-        target._writer = Some(writer);
+        target.writer = Some(writer);
         Ok(target)
     }
 
@@ -186,8 +187,25 @@ impl Target {
             mac: link.mac,
             scope: Scope::One,
             up: link.up,
-            _writer: None,
+            writer: None,
         })
+    }
+
+    /// Finds other interfaces that change together with this one, under the lock that was taken for
+    /// it.
+    ///
+    /// # Errors
+    /// One of them does not exist.
+    pub fn with_others(&mut self, interfaces: &[String]) -> Result<Vec<Self>> {
+        let Some(writer) = self.writer.as_ref().filter(|_| !interfaces.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let others = interfaces
+            .iter()
+            .map(|name| Ok(Self { scope: Scope::Several, ..Self::with(writer, name)? }));
+        let others = others.collect::<Result<_>>()?;
+        self.scope = Scope::Several;
+        Ok(others)
     }
 
     /// Attaches `program` of `object`; it is kept under `name` once the change is committed.

@@ -41,6 +41,11 @@ pub enum Error {
     )]
     TooComplex { program: String },
 
+    /// The verifier rejected a program, and its log was not requested. Only for a tentative load
+    /// ([`LoadOptions::tentative`](crate::LoadOptions::tentative)).
+    #[error("program `{program}` rejected by the kernel's verifier (errno {errno})")]
+    Unexplained { program: String, errno: i32 },
+
     /// The object is invalid.
     #[error(transparent)]
     Object(#[from] spec::Error),
@@ -163,7 +168,7 @@ impl Error {
             | Self::Definition { source, .. }
             | Self::PartialUpdate { source, .. }
             | Self::Overtaken { source, .. } => Some(source.errno),
-            Self::Verifier { errno, .. } => Some(*errno),
+            Self::Verifier { errno, .. } | Self::Unexplained { errno, .. } => Some(*errno),
             Self::TooComplex { .. } => Some(E2BIG),
             _ => None,
         }
@@ -171,7 +176,7 @@ impl Error {
 
     /// Whether the verifier rejected a program.
     pub fn is_by_verifier(&self) -> bool {
-        matches!(self, Self::Verifier { .. } | Self::TooComplex { .. })
+        matches!(self, Self::Verifier { .. } | Self::TooComplex { .. } | Self::Unexplained { .. })
     }
 }
 

@@ -111,6 +111,14 @@ impl Wanted<'_> {
         self.programs().len() + self.others.len()
     }
 
+    /// Whether all programs are those of one declaration, and run on this interface alone.
+    fn is_one_chain(&self) -> bool {
+        let runs_here = |program: &Program| program.interfaces(self.own).len() == 1;
+        self.is_declared
+            && self.others.is_empty()
+            && self.programs().iter().all(|(program, _)| runs_here(program))
+    }
+
     fn wants(&self, name: &str) -> bool {
         let own = self.programs().iter().any(|(program, _)| program.name() == name);
         own || self.others.contains(name)
@@ -194,7 +202,8 @@ impl Current {
         };
         let mut changes = Vec::new();
         let is_alone = wanted.count() == 1 && running.members.len() == 1;
-        if running.members.is_empty() || (running.mode != mode && !is_alone) {
+        let switches = running.mode != mode && !is_alone;
+        if running.members.is_empty() || (switches && !wanted.is_one_chain()) {
             // All members are attached again, the first one in the place of what runs.
             changes.extend(programs.iter().map(|(program, _)| attach(program)));
             if let Some(first) = changes.first_mut() {
@@ -202,12 +211,18 @@ impl Current {
             }
             return Ok(changes);
         }
+        if switches && let Some((first, _)) = programs.first() {
+            changes.push(self.switch(running, first.name(), mode));
+        }
         for (program, request) in &programs {
             let name = program.name();
             let known = running.members.iter().find(|one| one.is_kind_of(program));
             match known {
                 Some(member) => {
-                    changes.extend(self.changed(running, member, (program, request), wanted)?);
+                    if running.mode != mode && is_alone {
+                        changes.push(self.switch(running, name, mode));
+                    }
+                    changes.extend(self.changed(member, (program, request), wanted)?);
                 }
                 None if is_alone || running.members.iter().any(|one| one.name() == name) => {
                     let old = running.members.iter().find(|one| is_alone || one.name() == name);
@@ -237,30 +252,27 @@ impl Current {
                 let text = format!("replace {old} by {program} in {} mode", mode.name());
                 (Action::Replace, text)
             }
-            false => {
-                let (old, new) = (running.mode.name(), mode.name());
-                (Action::Mode, format!("change from {old} to {new} mode"))
-            }
+            false => return Change { restarts: true, ..self.switch(running, program, mode) },
         };
         Change { restarts: true, ..self.change(action, program, text) }
+    }
+
+    /// The change to another mode.
+    fn switch(&self, running: &Running, program: &str, mode: Mode) -> Change {
+        let (old, new) = (running.mode.name(), mode.name());
+        self.change(Action::Mode, program, format!("change from {old} to {new} mode"))
     }
 
     /// The changes of a program that runs.
     fn changed(
         &self,
-        running: &Running,
         member: &RunningMember,
         (program, request): (&Program, &Request),
         wanted: &Wanted<'_>,
     ) -> Result<Vec<Change>> {
         let declaration = &wanted.prepared.declaration;
-        let (name, mode) = (program.name(), declaration.mode);
-        let mut changes = Vec::new();
-        if running.mode != mode {
-            let text = format!("change from {} to {} mode", running.mode.name(), mode.name());
-            changes.push(self.change(Action::Mode, name, text));
-        }
-        changes.extend(self.differences(member, (program, request), wanted.own)?);
+        let name = program.name();
+        let mut changes = self.differences(member, (program, request), wanted.own)?;
         if !member.is_placed_as(program) {
             let text = format!("move {name} to priority {}", program.priority());
             changes.push(self.change(Action::Move, name, text));

@@ -396,7 +396,7 @@ impl InterfacePlan {
         };
         let together = self.together(prepared, options);
         if let Some(together) = &together {
-            let applied = together.apply(control, &self.name);
+            let applied = together.apply(control, &self.members);
             // Where nothing runs, the programs before one that fails protect.
             if applied.is_ok() || self.runs || options.confirm.is_some() {
                 applied?;
@@ -424,37 +424,43 @@ impl InterfacePlan {
         prepared: &'p Prepared,
         options: &ApplyOptions,
     ) -> Option<Together<'p>> {
-        let is_own = |change: &Change| change.interface == self.name;
-        let restarts = |change: &Change| change.restarts || change.action == Action::Mode;
+        let is_own = |change: &Change| {
+            change.interface == self.name || prepared.routes(&change.program, change.action)
+        };
+        let restarts = |change: &Change| change.restarts;
         let is_possible =
             self.is_chain && self.changes.iter().all(is_own) && !self.changes.iter().any(restarts);
         if !is_possible {
             return None;
         }
+        let switches = self.changes.iter().any(|change| change.action == Action::Mode);
         let ApplyOptions { confirm, lockout, .. } = *options;
         let (mut parts, mut removed) = (Vec::new(), Vec::new());
         for (program, request) in prepared.on(true) {
-            let changes = self.changes_of(program);
+            let mut changes = self.changes_of(program);
+            changes.retain(|change| change.action != Action::Mode);
             let are_all = |action| changes.iter().all(|change| change.action == action);
-            if are_all(Action::Adopt) {
+            // Code that sees VLAN tags does so differently in another mode.
+            let is_remade = switches && request.depends_on_mode();
+            if are_all(Action::Adopt) && !is_remade {
                 continue;
             }
             let (place, replace) = (self.place(program, &changes), false);
             let placed = ApplyPlacement { confirm, lockout, replace, place };
             let request = request.clone().placed(&placed);
-            parts.push(Part { program, request, only_moves: are_all(Action::Move) });
+            parts.push(Part { program, request, only_moves: are_all(Action::Move) && !is_remade });
         }
         for change in self.changes.iter().filter(|change| change.action == Action::Detach) {
             removed.push(change.program.as_str());
         }
-        let are_several = parts.len() + removed.len() > 1 || confirm.is_some();
+        let switches = switches && prepared.requests.len() > 1;
+        let are_several = parts.len() + removed.len() > 1 || confirm.is_some() || switches;
         // Another program that runs alone is replaced, and not joined.
         let is_alone = prepared.requests.len() == 1 && removed.is_empty();
         let replaces = self.changes.iter().any(|change| change.action == Action::Replace);
         let mode = prepared.declaration.mode;
         let placement = Placement { mode, confirm, ..Placement::default() };
-        let is_possible = are_several && !parts.is_empty() && !(is_alone && replaces);
-        let is_possible = is_possible && parts.iter().all(Part::is_possible);
+        let is_possible = are_several && (!parts.is_empty() || switches) && !(is_alone && replaces);
         is_possible.then_some(Together { parts, removed, placement })
     }
 

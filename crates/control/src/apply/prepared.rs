@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use filter::{Environment, File};
 
+use super::change::Action;
 use crate::Control;
 use crate::attach::{self, AttachOptions};
 use crate::declaration::table::pairs;
@@ -39,6 +40,11 @@ pub enum Request {
 }
 
 impl Request {
+    /// Whether its code is another one in another mode, where it sees VLAN tags in another way.
+    pub fn depends_on_mode(&self) -> bool {
+        matches!(self, Self::Filter(..) | Self::Forward(_))
+    }
+
     /// The request with what depends on what runs.
     pub fn placed(mut self, options: &ApplyPlacement) -> Self {
         let ApplyPlacement { confirm, lockout, replace, place } = options.clone();
@@ -116,6 +122,13 @@ impl Prepared {
     pub fn on(&self, is_declared: bool) -> impl Iterator<Item = (&Program, &Request)> {
         let all = self.declaration.programs.iter().zip(&self.requests);
         all.filter(move |(program, _)| is_declared || matches!(program.kind, Kind::Forward(_)))
+    }
+
+    /// Whether the change of a program on another interface is one of a declared router.
+    pub fn routes(&self, program: &str, action: Action) -> bool {
+        let is_router =
+            |one: &Program| one.name() == program && matches!(one.kind, Kind::Forward(_));
+        action != Action::Detach && self.declaration.programs.iter().any(is_router)
     }
 
     /// How floods are detected on the interface; `None` if they are not.

@@ -1,24 +1,28 @@
 //! Changes of several programs of an interface in one step: one composition and one swap.
 //!
 //! Rule: each packet is decided by the programs of before or by those of after, never by some of
-//! each, and an error changes nothing. Not here: programs that run on several interfaces, and
-//! changes of the mode, which take several steps.
+//! each, and an error changes nothing. A router on several interfaces swaps one program on each of
+//! them; together they are one transaction, which is on record before the first swap, as is a
+//! change of the mode. Not here: changes that end the program of another owner.
 
 use filter::{File, PROGRAM, PROGRAM_FRAGS};
 
 use super::prepared::Request;
 use crate::attach::AttachOptions;
 use crate::chain;
-use crate::composition::{Chain, link::ChainLink};
-use crate::declaration::{Kind, Program};
+use crate::composition::{Chain, LoadedChain, link::ChainLink};
+use crate::declaration::Program;
 use crate::drop::DropRules;
 use crate::error::Result;
 use crate::filter::ApplyOptions;
+use crate::filter::ruleset::{self, Attempt};
 use crate::filter::update::{NewFilter, Update};
-use crate::filter::{chained, ruleset, temporary};
+use crate::filter::{chained, temporary};
+use crate::forward::NewRouter;
 use crate::lockout;
 use crate::member;
 use crate::object::Opened;
+use crate::state::Transaction;
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
@@ -31,7 +35,7 @@ pub struct Part<'p> {
     pub only_moves: bool,
 }
 
-/// All changes of one interface.
+/// All changes of one interface, and of those that a router connects with it.
 #[derive(Debug)]
 pub struct Together<'p> {
     pub parts: Vec<Part<'p>>,
@@ -41,103 +45,160 @@ pub struct Together<'p> {
     pub placement: Placement,
 }
 
-/// What fills the maps of a member.
-enum Contents<'u> {
+/// A member that changes, until the chain is attached.
+enum New<'u> {
     Filter(Box<NewFilter<'u>>),
     Drop(DropRules),
+    Router(Box<NewRouter<'u>>),
+}
+
+/// The interfaces of a change, and the form in which it is tried.
+#[derive(Clone, Copy)]
+struct Setting<'u> {
+    update: &'u Update,
+    /// The interface that is declared, and those that a router connects with it.
+    targets: &'u [&'u Target],
+    attempt: Attempt,
+    /// Whether the programs are for packets of several buffers.
+    large: bool,
 }
 
 impl Together<'_> {
-    /// Makes the changes.
+    /// Makes the changes. The first of the interfaces is the one that is declared.
     ///
     /// # Errors
     /// A program cannot be made, or not composed with the others. Then nothing has changed.
-    pub fn apply(&self, control: &Control, interface: &str) -> Result<()> {
-        let update = Update::begin(control, interface)?;
-        let large = update.target().has_large_frames();
-        ruleset::by_form(|form| {
+    pub fn apply(&self, control: &Control, interfaces: &[String]) -> Result<()> {
+        let mut update = Update::begin(control, &interfaces[0])?;
+        let routes = self.parts.iter().any(Part::is_router);
+        let others = update.with_others(if routes { &interfaces[1..] } else { &[] })?;
+        let update = &update;
+        let targets: Vec<&Target> = std::iter::once(update.target()).chain(&others).collect();
+        let large = targets.iter().any(|target| target.has_large_frames());
+        ruleset::by_form(|attempt| {
             by_frame_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
-                self.make(&update, form, program)
+                let large = program == PROGRAM_FRAGS;
+                self.make(Setting { update, targets: &targets, attempt, large })
             })
         })
     }
 
     /// Composes all programs with this form of the filter, and replaces what runs.
-    fn make(&self, update: &Update, form: filter::Form, program: &str) -> Result<()> {
-        let target = update.target();
+    fn make(&self, setting: Setting<'_>) -> Result<()> {
+        let target = setting.targets[0];
         let mut chain = match self.parts.iter().any(Part::is_new_filter) {
             true => chained::open(target)?,
             false => chain::open(target)?,
         };
+        chain.switch_mode(self.placement.mode);
+        chain.set_confirm(self.placement.confirm);
         for name in &self.removed {
             chain.take(name)?;
         }
-        let mut contents = Vec::new();
+        let mut new = Vec::new();
         for part in &self.parts {
-            contents.extend(part.put(&mut chain, update, form, program)?);
+            new.extend(part.put(&mut chain, setting)?);
         }
-        chain.set_mode(self.placement.mode)?;
-        chain.set_confirm(self.placement.confirm);
-        let loaded = chain.load()?;
-        for one in &contents {
-            match one {
-                Contents::Filter(new) => new.fill(&loaded)?,
-                Contents::Drop(rules) => rules.fill(&loaded)?,
-            }
-        }
-        loaded.commit()?;
-        for one in contents {
-            if let Contents::Filter(new) = one {
-                new.keep();
-            }
-        }
+        self.attach(chain.load()?, &mut new, setting.targets)?;
+        new.into_iter().for_each(New::keep);
         Ok(())
+    }
+
+    /// Fills the maps of the loaded chain, and attaches it, with the programs of all other
+    /// interfaces: all or none.
+    fn attach(
+        &self,
+        loaded: LoadedChain<'_>,
+        new: &mut [New<'_>],
+        targets: &[&Target],
+    ) -> Result<()> {
+        let mut routers = Vec::new();
+        for one in new.iter_mut() {
+            match one {
+                New::Filter(filter) => filter.fill(&loaded)?,
+                New::Drop(rules) => rules.fill(&loaded)?,
+                New::Router(router) => routers = router.load_others(&loaded)?,
+            }
+        }
+        let moved = self.moved_routers(&targets[1..])?;
+        let mut transactions = vec![loaded.install()?];
+        for one in new {
+            if let New::Router(router) = one {
+                transactions.extend(router.install_others(std::mem::take(&mut routers))?);
+            }
+        }
+        for chain in moved {
+            transactions.push(chain.install()?);
+        }
+        Transaction::commit_all(transactions)
+    }
+
+    /// The chains of other interfaces in which a router moves to its place.
+    fn moved_routers<'t>(&self, others: &[&'t Target]) -> Result<Vec<LoadedChain<'t>>> {
+        let Some(part) = self.parts.iter().find(|part| part.is_router() && part.only_moves) else {
+            return Ok(Vec::new());
+        };
+        let moved = others.iter().map(|target| {
+            let mut chain = chain::open(target)?;
+            chain.set_confirm(self.placement.confirm);
+            part.put_in_place(&mut chain)?;
+            chain.load()
+        });
+        moved.collect()
+    }
+}
+
+impl New<'_> {
+    /// Completes the change, after the program was attached.
+    fn keep(self) {
+        match self {
+            Self::Filter(new) => new.keep(),
+            Self::Drop(_) => {}
+            Self::Router(router) => router.keep(),
+        }
     }
 }
 
 impl Part<'_> {
-    /// Whether the program can change together with others: it runs on no other interface, or its
-    /// work does not change.
-    pub fn is_possible(&self) -> bool {
-        self.only_moves || !matches!(self.program.kind, Kind::Forward(_))
-    }
-
     fn is_new_filter(&self) -> bool {
         !self.only_moves && matches!(self.request, Request::Filter(..))
     }
 
+    fn is_router(&self) -> bool {
+        matches!(self.request, Request::Forward(_))
+    }
+
+    /// Moves a member to the place that is declared.
+    fn put_in_place(&self, chain: &mut Chain<'_>) -> Result<()> {
+        let mut link = chain.take(self.program.name())?;
+        link.member.priority = self.program.priority();
+        let continue_on = self.program.place.continue_on.unwrap_or_default();
+        link.member.continue_on = member::names(continue_on);
+        chain.insert(link)
+    }
+
     /// Puts the program into the chain.
-    fn put<'u>(
-        &self,
-        chain: &mut Chain<'_>,
-        update: &'u Update,
-        form: filter::Form,
-        program: &str,
-    ) -> Result<Option<Contents<'u>>> {
+    fn put<'u>(&'u self, chain: &mut Chain<'_>, setting: Setting<'u>) -> Result<Option<New<'u>>> {
+        let Setting { update, targets, attempt, large } = setting;
+        let target = targets[0];
         if self.only_moves {
-            let mut link = chain.take(self.program.name())?;
-            link.member.priority = self.program.priority();
-            let continue_on = self.program.place.continue_on.unwrap_or_default();
-            link.member.continue_on = member::names(continue_on);
-            return chain.insert(link).map(|()| None);
+            return self.put_in_place(chain).map(|()| None);
         }
         Ok(match &self.request {
             Request::Filter(file, asked) => {
-                let new = filter(update, file, asked, form)?;
-                new.put(chain, program)?;
-                Some(Contents::Filter(Box::new(new)))
+                let new = filter(update, file, asked, attempt)?;
+                new.put(chain, if large { PROGRAM_FRAGS } else { PROGRAM })?;
+                Some(New::Filter(Box::new(new)))
             }
-            Request::Drop(asked) => {
-                let large = program == PROGRAM_FRAGS;
-                let rules = DropRules::put(chain, update.target(), (asked, large))?;
-                Some(Contents::Drop(rules))
-            }
+            Request::Drop(asked) => Some(New::Drop(DropRules::put(chain, target, (asked, large))?)),
             Request::Object(opened, asked) => {
-                object(chain, update.target(), opened, asked)?;
+                object(chain, target, opened, asked)?;
                 None
             }
-            // Not possible, see `is_possible`.
-            Request::Forward(_) => None,
+            Request::Forward(asked) => {
+                let router = NewRouter::put(chain, targets, (asked, large))?;
+                Some(New::Router(Box::new(router)))
+            }
         })
     }
 }
@@ -146,13 +207,13 @@ fn filter<'u>(
     update: &'u Update,
     file: &File,
     asked: &ApplyOptions,
-    form: filter::Form,
+    attempt: Attempt,
 ) -> Result<NewFilter<'u>> {
     let (mut file, mut asked) = (file.clone(), asked.clone());
     asked.temporary = temporary::keep(update.active(), &mut file)?;
     let (target, lockout) = (update.target(), update.placement(&asked.placement).lockout());
     lockout::check_rules(target.slot.control(), &file.ruleset, target.place(), lockout)?;
-    update.prepare(&file, &asked, form)
+    update.prepare(&file, &asked, attempt)
 }
 
 fn object(

@@ -12,6 +12,7 @@
 //! process can continue it, and one that is killed leaves the old chain or the new one. Not here:
 //! how programs become one (`spec::compose`), and the code of filters (`chain`).
 
+mod forms;
 pub mod link;
 pub mod report;
 mod tail_calls;
@@ -29,7 +30,7 @@ use spec::{ProgramKind, Spec, Verdict};
 
 use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
-use crate::error::{ChainError, Context as _, Error, Result};
+use crate::error::{ChainError, Error, Result};
 use crate::map_names::{DEADLINE, FALLBACK, MEMBER};
 use crate::member::{self, ChainForm, Member, NAME_LIMIT, is_name};
 use crate::notice::Notice;
@@ -56,6 +57,8 @@ pub struct Chain<'t> {
     running_slots: Vec<u32>,
     /// What ran before runs again after this time, unless the change is confirmed.
     confirm: Option<Duration>,
+    /// Whether other code of a member is composed if the verifier refuses all forms.
+    tentative: bool,
     /// A capture around the members.
     probe: Option<Probe>,
 }
@@ -91,8 +94,8 @@ pub struct LoadedChain<'t> {
 struct Loaded {
     /// Has the program that is attached.
     object: target::Loaded,
-    /// The members' own objects, if they are chained by tail calls.
-    members: Vec<Object>,
+    /// The objects of members that are called by tail calls.
+    members: Vec<Option<Object>>,
     /// For each member: names of its maps in its own object and in `object`.
     maps: Vec<MapNames>,
     /// Names of the maps of the probe.
@@ -154,6 +157,7 @@ impl<'t> Chain<'t> {
             earlier: Default::default(),
             running_slots: Vec::new(),
             confirm: None,
+            tentative: false,
             probe: None,
         }
     }
@@ -176,9 +180,19 @@ impl<'t> Chain<'t> {
         Ok(())
     }
 
+    /// Moves the chain to another mode. The code of all members must be for that mode.
+    pub fn switch_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
     /// Lets what runs now run again after this time, unless the change is confirmed.
     pub fn set_confirm(&mut self, confirm: Option<Duration>) {
         self.confirm = confirm;
+    }
+
+    /// Does not explain refusals by the verifier, because other code is composed after them.
+    pub fn set_tentative(&mut self, tentative: bool) {
+        self.tentative = tentative;
     }
 
     /// Names of the members, in order.
@@ -331,66 +345,22 @@ impl<'t> Chain<'t> {
         self.load()?.commit().map(drop)
     }
 
-    /// Composes and loads the members.
-    ///
-    /// # Errors
-    /// They cannot be composed, or the kernel refuses them.
-    pub fn load(mut self) -> Result<LoadedChain<'t>> {
-        let members = self.links.len();
-        self.links.iter_mut().for_each(|one| one.member.members = members);
-        self.assign_slots()?;
-        let mut refused = None;
-        for form in self.forms() {
-            match self.load_as(form) {
-                Ok(loaded) => return Ok(self.loaded(loaded, form, refused.as_ref())),
-                // The reason why they are not inlined is the one that matters.
-                Err(error) if self.may_fit_otherwise(&error) => refused = refused.or(Some(error)),
-                Err(_) if refused.as_ref().is_some_and(is_by_verifier) => break,
-                Err(error) => return Err(error),
-            }
-        }
-        // The program that is refused alone as well is the one to report.
-        self.links.iter().try_for_each(|link| self.load_alone(link))?;
-        let together = ChainError::Together { members };
-        match refused {
-            Some(refused) => Err(refused).with_context(|| together.to_string()),
-            None => Err(together.into()),
-        }
-    }
-
-    /// The forms to try, in order. What the verifier refused earlier it would refuse again, and it
-    /// takes seconds, so those forms are not tried while all of these members remain.
-    fn forms(&self) -> Vec<ChainForm> {
-        let all = [ChainForm::Inlined, ChainForm::Functions, ChainForm::TailCalls];
-        let (form, names) = &self.earlier;
-        let is_member = |name: &String| self.links.iter().any(|link| link.member.name == *name);
-        let remain = names.iter().all(is_member);
-        let first = all.iter().position(|one| one == form && remain && self.links.len() > 1);
-        all[first.unwrap_or(0)..].to_vec()
-    }
-
-    /// Whether members that cannot become one program in a form may be chained in another.
-    fn may_fit_otherwise(&self, error: &Error) -> bool {
-        self.links.len() > 1 && (is_by_verifier(error) || tail_calls::is_way_out(error))
-    }
-
     /// Composes the members in a form and loads the result.
-    fn load_as(&self, form: ChainForm) -> Result<Loaded> {
+    fn load_as(&self, form: ChainForm, tentative: bool) -> Result<Loaded> {
         let form = match form {
             ChainForm::Inlined => Form::Inline,
             ChainForm::Functions => Form::Call,
-            ChainForm::TailCalls => return tail_calls::load(self),
+            ChainForm::TailCalls => return tail_calls::load(self, tentative),
         };
         let parts: Vec<_> = self.links.iter().map(ChainLink::part).collect();
         let Composed { spec, maps, probe_maps } = self.compose(&parts, form)?;
         let programs = [&[self.main().to_owned()][..], &called(&spec, self.main())].concat();
         let reuse = self.reuse(&maps)?;
-        let object = self.load_main(&spec, programs, (reuse, self.links.len() > 1))?;
+        let object = self.load_main(&spec, programs, (reuse, tentative))?;
         Ok(Loaded { object, members: Vec::new(), maps, probe_maps })
     }
 
-    /// Loads main, the first of the programs, with what it calls; tentatively if there is another
-    /// form.
+    /// Loads main, the first of the programs, with what it calls.
     fn load_main(
         &self,
         spec: &Spec,
@@ -447,14 +417,6 @@ impl<'t> Chain<'t> {
     /// Name of the composed program: that of the first member.
     fn main(&self) -> &str {
         &self.links[0].member.program
-    }
-
-    fn load_alone(&self, link: &ChainLink) -> Result<()> {
-        let program = &link.member.program;
-        let programs = [&[program.clone()][..], &called(&link.spec, program)].concat();
-        let mode = self.mode.into();
-        let loaded = self.target.load_sharing(&link.spec, programs, mode, Vec::new());
-        loaded.map(drop).with_context(|| format!("`{}` was not added", link.member.name))
     }
 
     /// Maps that exist, by their names in the composed object.
@@ -620,17 +582,13 @@ impl Loaded {
 
     /// A map of a member, by its name in the member's object.
     fn map(&self, number: usize, own: &str) -> kernel::Result<&Map> {
-        if let Some(object) = self.members.get(number).filter(|_| own != CALL_MAP) {
+        if let Some(Some(object)) = self.members.get(number).filter(|_| own != CALL_MAP) {
             return object.map(own);
         }
         let names = self.maps.get(number).into_iter().flatten();
         let name = names.clone().find(|(known, _)| known == own);
         self.object.map(name.map_or(own, |(_, name)| name))
     }
-}
-
-fn is_by_verifier(error: &Error) -> bool {
-    error.kernel().is_some_and(kernel::Error::is_by_verifier)
 }
 
 /// Whether a program that is placed so joins those that run, programs of this project that it does

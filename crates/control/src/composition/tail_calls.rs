@@ -2,18 +2,21 @@
 //!
 //! A function that makes a tail call returns the verdict of the program that it called, so main
 //! counts and continues as in a composed chain. Each member has its own license, stack and kernel
-//! configuration, and is verified alone; a call costs more than an inlined program.
+//! configuration, and is verified alone; a call costs more than an inlined program. A member that
+//! is bound to its device cannot be called, and is a function of main.
 
-use kernel::Object;
+use kernel::{Mode, Object};
 use spec::asm::{self, Assembler, Helper, Reg};
 use spec::compose::{self, Composed, Form, Link};
 use spec::{MapDef, MapKind, Program, ProgramKind, Spec};
+use sys::errno::EINVAL;
 
 use super::link::ChainLink;
 use super::{Chain, Loaded};
 use crate::error::{ChainError, Context as _, Error, Result};
 use crate::member::ChainForm;
 use crate::object::called;
+use crate::target::Loading;
 
 /// Program array with a member as its only entry.
 pub const CALL_MAP: &str = "xway_call";
@@ -47,8 +50,9 @@ fn composing(error: &Error) -> Option<&compose::Error> {
 }
 
 /// Loads each member, and main, which calls them.
-pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
-    let count = chain.links.len();
+pub fn load(chain: &Chain<'_>, tentative: bool) -> Result<Loaded> {
+    let called_links = chain.links.iter().filter(|link| !is_bound(link, chain.mode));
+    let count = called_links.count();
     if count > MOST_CALLS {
         return Err(ChainError::TooManyCalls { count, limit: MOST_CALLS }.into());
     }
@@ -57,16 +61,29 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
         return Err(ChainError::NoReturn { limit: MOST_CALLS }.into());
     }
     let kind = common_kind(&chain.links);
-    let members = chain.links.iter().map(|link| member(chain, link, kind));
-    let members: Vec<Object> = members.collect::<Result<_>>()?;
+    let loading = Loading { mode: chain.mode, tentative };
+    let member = |link| match is_bound(link, loading.mode) {
+        true => Ok(None),
+        false => member(chain, link, (kind, loading)).map(Some),
+    };
+    let members: Vec<Option<Object>> = chain.links.iter().map(member).collect::<Result<_>>()?;
     let stubs = chain.links.iter().map(|link| stub(&link.member.program, kind));
     let stubs: Vec<Spec> = stubs.collect::<Result<_>>()?;
-    let links = chain.links.iter().zip(&stubs);
-    let links: Vec<_> = links.map(|(link, spec)| Link { spec, ..link.part() }).collect();
-    let Composed { spec, mut maps, probe_maps } = chain.compose(&links, Form::Inline)?;
-    let programs = vec![chain.main().to_owned()];
-    let object = chain.load_main(&spec, programs, (chain.of_chain()?, false))?;
+    let links = chain.links.iter().zip(&stubs).zip(&members);
+    let links = links.map(|((link, stub), member)| match member {
+        Some(_) => Link { spec: stub, ..link.part() },
+        None => link.part(),
+    });
+    let links: Vec<_> = links.collect();
+    // At most 256 bytes of stack may lie above a function that makes a tail call, so a member that
+    // is a part of main has a frame beside it.
+    let form = if members.iter().all(Option::is_some) { Form::Inline } else { Form::Call };
+    let Composed { spec, mut maps, probe_maps } = chain.compose(&links, form)?;
+    let programs = [&[chain.main().to_owned()][..], &called(&spec, chain.main())].concat();
+    let object = chain.load_main(&spec, programs, (chain.reuse(&maps)?, tentative));
+    let object = object.map_err(|error| bound_main(chain, error))?;
     for ((link, member), names) in chain.links.iter().zip(&members).zip(&mut maps) {
+        let Some(member) = member else { continue };
         let called = names.iter().find(|(own, _)| own == CALL_MAP);
         let array = object.map(called.map_or(CALL_MAP, |(_, name)| name))?;
         let fill = array.put_program(0, member.program(&link.member.program)?);
@@ -74,6 +91,29 @@ pub fn load(chain: &Chain<'_>) -> Result<Loaded> {
         names.extend(link.spec.maps.iter().map(|map| (map.name.clone(), map.name.clone())));
     }
     Ok(Loaded { object, members, maps, probe_maps })
+}
+
+/// Whether a member queries its device. The kernel lets no tail call reach such a program, so it is
+/// a part of main, which then calls the others.
+fn is_bound(link: &ChainLink, mode: Mode) -> bool {
+    let program = &link.member.program;
+    let programs = [&[program.clone()][..], &called(&link.spec, program)].concat();
+    mode == Mode::Native && link.spec.asks_device(&programs)
+}
+
+/// The error of main. Earlier kernels refuse tail calls in a program that is bound, without a log.
+fn bound_main(chain: &Chain<'_>, error: Error) -> Error {
+    let bound = chain.links.iter().find(|link| is_bound(link, chain.mode));
+    let invalid = error
+        .kernel()
+        .is_some_and(|error| error.errno() == Some(EINVAL) && !error.is_by_verifier());
+    match bound.filter(|_| invalid) {
+        Some(link) => {
+            let (name, reason) = (link.member.name.clone(), error.to_string());
+            ChainError::BoundMember { name, reason }.into()
+        }
+        None => error,
+    }
 }
 
 /// All programs of an array agree on their kind.
@@ -87,7 +127,11 @@ fn common_kind(links: &[ChainLink]) -> ProgramKind {
     }
 }
 
-fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Object> {
+fn member(
+    chain: &Chain<'_>,
+    link: &ChainLink,
+    (kind, loading): (ProgramKind, Loading),
+) -> Result<Object> {
     let (mut spec, program) = (link.spec.clone(), &link.member.program);
     if let Some(own) = spec.programs.iter_mut().find(|own| own.name == *program) {
         own.kind = kind;
@@ -97,7 +141,7 @@ fn member(chain: &Chain<'_>, link: &ChainLink, kind: ProgramKind) -> Result<Obje
         reuse.extend(link.map(&map.name)?.map(|existing| (map.name.clone(), existing)));
     }
     let programs = [&[program.clone()][..], &called(&spec, program)].concat();
-    let loaded = chain.target.load_sharing(&spec, programs, chain.mode.into(), reuse);
+    let loaded = chain.target.load_sharing(&spec, programs, loading, reuse);
     loaded.with_context(|| format!("`{}` was not added", link.member.name))
 }
 

@@ -70,7 +70,16 @@ pub enum ChainError {
     /// Each program is accepted, but not all of them as one.
     #[error(
         "the kernel accepts each of the {members} programs, but not the chain: its stack, its \
-         instructions or its maps (at most 64) are too many together"
+         instructions or its maps (at most 64) are too many together{}",
+        .tail_calls.as_ref().map(|why| format!("; and tail calls cannot chain them: {why}"))
+            .unwrap_or_default()
     )]
-    Together { members: usize },
+    Together { members: usize, tail_calls: Option<String> },
+    /// A member that only its device may run.
+    #[error(
+        "`{name}` queries its device, for example for VLAN tags, so it is bound to it, and this \
+         kernel refuses tail calls in a bound program ({reason}): use generic mode, or leave out \
+         what is queried"
+    )]
+    BoundMember { name: String, reason: String },
 }

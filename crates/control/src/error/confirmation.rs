@@ -27,8 +27,8 @@ pub enum ConfirmationError {
     /// The kernel cannot return from this program to the previous one.
     #[error(
         "the new program reads VLAN tags from the device, and the kernel cannot let such a program \
-         return to the previous one: use --ignore-stripped-tags if no tagged frames arrive, or \
-         leave out --confirm"
+         return to the previous one: leave out --confirm, or what reads tags (`forward`, and rules \
+         with `vlan`)"
     )]
     Bound,
     /// The kernel refuses the running program as the one to return to.

@@ -16,7 +16,7 @@ use super::update::Update;
 use crate::composition::LoadedChain;
 use crate::error::Result;
 use crate::state::Trial;
-use crate::target::{Placement, by_frame_size};
+use crate::target::{Loading, Placement, by_frame_size};
 
 /// Two compiled filters: the first runs without effect, the second decides.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Pair {
     pub first: Compiled,
     /// The active rules, or none.
     pub active: Compiled,
+    /// See [`Attempt`](super::ruleset::Attempt).
+    pub tentative: bool,
 }
 
 /// A pair that is loaded and not attached yet.
@@ -84,7 +86,8 @@ impl Pair {
             reused = active.reusable(&spec)?;
         }
         let programs = vec![program.to_owned()];
-        let object = update.target.load_sharing(&spec, programs, placement.mode.into(), reused)?;
+        let loading = Loading { mode: placement.mode, tentative: self.tentative };
+        let object = update.target.load_sharing(&spec, programs, loading, reused)?;
         Ok(LoadedPair::Alone(object, program, placement))
     }
 
@@ -94,6 +97,7 @@ impl Pair {
         // What is stored with the filter continues with its other maps.
         link.spec = self.composed(program)?;
         program.clone_into(&mut link.member.program);
+        chain.set_tentative(self.tentative);
         Ok(LoadedPair::Member(Box::new(chain.load()?)))
     }
 

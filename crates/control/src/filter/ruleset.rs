@@ -73,11 +73,23 @@ pub fn environment(bans: bool) -> Result<Environment> {
     })
 }
 
+/// A form of a program to load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    pub form: Form,
+    /// Whether the verifier's refusal is not explained, because another attempt follows it
+    /// ([`LoadOptions::tentative`](kernel::LoadOptions::tentative)).
+    pub tentative: bool,
+}
+
 /// Attaches the fast form of a program or, if this kernel's verifier refuses it, the small form,
-/// which is easier to verify. If both are refused, the first error is returned.
-pub fn by_form<T>(attach: impl Fn(Form) -> Result<T>) -> Result<T> {
-    attach(Form::Fast).or_else(|refused| match refused.kernel() {
-        Some(error) if error.is_by_verifier() => attach(Form::Small).map_err(|_| refused),
+/// which is easier to verify. If both are refused, the first one is tried again, so that its error,
+/// which is returned, is explained.
+pub fn by_form<T>(attach: impl Fn(Attempt) -> Result<T>) -> Result<T> {
+    let tentative = |form| attach(Attempt { form, tentative: true });
+    tentative(Form::Fast).or_else(|refused| match refused.kernel() {
+        Some(error) if error.is_by_verifier() => tentative(Form::Small)
+            .or_else(|_| attach(Attempt { form: Form::Fast, tentative: false })),
         _ => Err(refused),
     })
 }
@@ -99,17 +111,19 @@ mod tests {
 
     #[test]
     fn the_small_form_follows_a_refusal_by_the_verifier() {
-        let taken = by_form(|form| match form {
-            Form::Fast => Err(refused("BPF program is too large. Processed 1000001 insn")),
-            Form::Small => Ok("small"),
+        let taken = by_form(|attempt| match (attempt.form, attempt.tentative) {
+            (Form::Fast, true) => Err(refused("BPF program is too large. Processed 1000001 insn")),
+            (Form::Small, true) => Ok("small"),
+            (_, false) => panic!("a form is left"),
         });
         assert_eq!(taken.unwrap(), "small");
     }
 
     #[test]
     fn the_first_of_two_refusals_is_returned_and_other_errors_are_final() {
-        let both = by_form(|form| Err::<(), _>(refused(&format!("{form:?}"))));
-        assert!(full(&both.unwrap_err()).contains("Fast"));
+        let both = by_form(|attempt| Err::<(), _>(refused(&format!("{attempt:?}"))));
+        let explained = "Attempt { form: Fast, tentative: false }";
+        assert!(full(&both.unwrap_err()).contains(explained));
         let tries = Cell::new(0);
         let other = by_form(|_| {
             tries.set(tries.get() + 1);

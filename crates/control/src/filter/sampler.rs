@@ -19,8 +19,9 @@ use sys::thread::monotonic_ns;
 use super::active::ActiveFilter;
 use super::load::FilterPlacement;
 use super::pair::Pair;
+use super::ruleset::{self, Attempt};
+use super::source;
 use super::update::Update;
-use super::{ruleset, source};
 use crate::error::{Context as _, Result};
 use crate::state;
 
@@ -102,14 +103,14 @@ impl PacketSampler {
         claim: File,
     ) -> Result<Self> {
         let chooser = tap::rules(choice.tests.clone());
-        let begun = ruleset::by_form(|form| {
+        let begun = ruleset::by_form(|Attempt { form, tentative }| {
             let first = ruleset::compiled(&chooser, false, &update.target, form)?;
             let active = update.compile_active(form)?;
             let separate = |first: &mut Spec, active: &mut Spec| {
                 tap::make_tap(first, choice.bytes)?;
                 tap::make_active_part(active)
             };
-            let parts = Pair { first, active };
+            let parts = Pair { first, active, tentative };
             parts.load(update, &chooser, asked, separate, |loaded| {
                 let ring = RingBuffer::new(loaded.map(SEEN)?)?;
                 let kept = loaded.map(KEPT)?.duplicate()?;

@@ -18,7 +18,7 @@ use sys::signal::Stop;
 
 use super::load::{ApplyOptions, FilterPlacement};
 use super::pair::Pair;
-use super::ruleset;
+use super::ruleset::{self, Attempt};
 use super::update::Update;
 use crate::error::{Context as _, Error, Result};
 use crate::{Control, state};
@@ -55,7 +55,7 @@ impl Trial {
     pub fn start(control: &Control, update: &Update, new: &Ruleset) -> Result<Self> {
         let claim = update.claim(control)?;
         let globals = update.globals(&ApplyOptions::default())?;
-        let (pairs, changes, trial) = ruleset::by_form(|form| {
+        let (pairs, changes, trial) = ruleset::by_form(|Attempt { form, tentative }| {
             let refused = "the rules were not tried";
             let first = ruleset::compiled(new, false, &update.target, form);
             let mut first = first.context(refused)?;
@@ -66,7 +66,7 @@ impl Trial {
                 trial::make_new(first)?;
                 trial::make_old(active)
             };
-            let pair = Pair { first, active };
+            let pair = Pair { first, active, tentative };
             pair.load(update, new, &asked, separate, |loaded| {
                 let [pairs, changes] = [PAIRS, CHANGES].map(|name| loaded.map(name)?.duplicate());
                 let (pairs, changes) = (pairs?, changes?);

@@ -19,7 +19,7 @@ use super::globals::Globals;
 use super::handover::Handover;
 use super::load::{ApplyOptions, FilterPlacement, LoadReport, LoadTimings};
 use super::memory::{self, Memory};
-use super::ruleset;
+use super::ruleset::{self, Attempt};
 use crate::Control;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters;
@@ -30,7 +30,7 @@ use crate::lockout;
 use crate::record::Record;
 use crate::state::{self, State};
 use crate::tags::Tagging;
-use crate::target::{Placement, Target, by_frame_size};
+use crate::target::{Loading, Placement, Target, by_frame_size};
 
 /// An interface whose rules are to be changed. It holds the writers' lock: no other process changes
 /// what runs until it is dropped.
@@ -64,6 +64,11 @@ impl Update {
         &self.target
     }
 
+    /// Other interfaces that change together with this one, see [`Target::with_others`].
+    pub(crate) fn with_others(&mut self, interfaces: &[String]) -> Result<Vec<Target>> {
+        self.target.with_others(interfaces)
+    }
+
     /// The filter that runs; `None` if none does.
     pub fn active(&self) -> Option<&ActiveFilter> {
         self.active.as_ref()
@@ -94,7 +99,8 @@ impl Update {
         let lockout = self.placement(&options.placement).lockout();
         let place = self.target.place();
         lockout::check_rules(self.target.slot.control(), &file.ruleset, place, lockout)?;
-        let (mode, memory, timings) = ruleset::by_form(|form| self.apply_as(file, options, form))?;
+        let (mode, memory, timings) =
+            ruleset::by_form(|attempt| self.apply_as(file, options, attempt))?;
         Ok(LoadReport {
             interface: self.target.interface.clone(),
             mode: mode.name(),
@@ -141,9 +147,9 @@ impl Update {
         &self,
         file: &File,
         options: &ApplyOptions,
-        form: Form,
+        attempt: Attempt,
     ) -> Result<(Mode, Memory, LoadTimings)> {
-        let new = self.prepare(file, options, form)?;
+        let new = self.prepare(file, options, attempt)?;
         let alone = options.placement.replace && options.placement.place.is_none();
         let timings =
             by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
@@ -163,7 +169,7 @@ impl Update {
         &self,
         file: &File,
         options: &ApplyOptions,
-        form: Form,
+        Attempt { form, tentative }: Attempt,
     ) -> Result<NewFilter<'_>> {
         let (rules, mut clock) = (&file.ruleset, Clock::start());
         let bans = options.bans || self.has_bans()?;
@@ -188,7 +194,7 @@ impl Update {
         let memory = memory(&made, &shared, options.placement.memory)
             .context("the rules were not loaded")?;
         let timings = LoadTimings { compile_s, carry_s: clock.lap(), ..LoadTimings::default() };
-        Ok(NewFilter { made, placement, tagging, handover, shared, memory, timings })
+        Ok(NewFilter { made, placement, tentative, tagging, handover, shared, memory, timings })
     }
 
     /// Prepares the interface so that a program with these rules sees VLAN tags that are not in the
@@ -290,7 +296,9 @@ impl Update {
         let (mut timings, mut clock) = (LoadTimings::default(), Clock::start());
         let (placement, shared) = (&new.placement, new.shared()?);
         timings.carry_s = clock.lap();
-        let object = self.target.load(&new.made.spec, (program, &[]), placement, shared)?;
+        let loading = Loading { mode: placement.mode, tentative: new.tentative };
+        let (programs, waits) = (vec![program.to_owned()], placement.confirm.is_some());
+        let object = self.target.load_twice(&new.made.spec, programs, (loading, waits), shared)?;
         new.made.actions.fill(|name| object.map(name))?;
         timings.load_s = clock.lap();
         new.carry(|name| object.map(name))?;
@@ -351,6 +359,7 @@ impl Update {
 pub struct NewFilter<'u> {
     made: Compiled,
     placement: Placement,
+    tentative: bool,
     tagging: Tagging,
     handover: Option<Handover<'u>>,
     /// Maps of the active filter that they continue to use.
@@ -368,6 +377,7 @@ impl NewFilter<'_> {
     pub fn put(&self, chain: &mut Chain<'_>, program: &str) -> Result<()> {
         let (spec, shared) = (self.made.spec.clone(), self.shared()?);
         let replacement = Replacement { spec, program: program.to_owned(), shared };
+        chain.set_tentative(self.tentative);
         chained::put(chain, &self.placement, replacement)
     }
 

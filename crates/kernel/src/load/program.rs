@@ -6,7 +6,7 @@ use spec::{Insn, Spec, back_edges};
 use sys::bpf::uapi::prog_flag;
 use sys::bpf::{self, ProgLoad};
 use sys::cap::{Cap, Caps};
-use sys::errno::{E2BIG, EAGAIN, ENOSPC};
+use sys::errno::{E2BIG, EACCES, EAGAIN, ENOSPC};
 
 use super::fixup::{self, Patched};
 use super::maps::Made;
@@ -132,6 +132,9 @@ impl Loader<'_> {
             Ok(fd) => return Program::from_fd(fd, &program.name),
             Err(error) if self.options.tentative && error.is(E2BIG) => {
                 return Err(Error::TooComplex { program: program.name.clone() });
+            }
+            Err(error) if self.options.tentative && error.is(EACCES) => {
+                return Err(Error::Unexplained { program: program.name.clone(), errno: EACCES });
             }
             Err(error) => explain(&load, error),
         };

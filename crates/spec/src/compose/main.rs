@@ -9,15 +9,14 @@
 //!  r10 -24  the final verdict, for a probe
 //! ```
 //!
-//! Loads from that value are unknown numbers to the verifier. So it does not follow a timed packet
-//! and one that is not through all programs separately, as it would with a flag on the stack.
+//! Code that few packets run, for other verdicts than the usual one and for timed packets, is not
+//! between the programs but after them, where a jump reaches it.
 
-use super::inline::{body, entry_end, helper, refers_to_function};
-use super::verdicts::{
-    CLOCK, COUNTDOWN, ENTRIES, LENGTH, LONGEST_RUN, SAMPLES, START, count, time,
-};
+use super::inline::{LONGEST, body, entry_end, helper, refers_to_function};
+use super::timing::{self, Detour};
+use super::verdicts::{ENTRIES, LENGTH, count};
 use super::{Counters, Link, LinkCounter, MAIN, VerdictSet, XDP_HAS_FRAGS};
-use crate::asm::{Assembler, Cond, Error, Helper, Label, MemRef, Note, Reg::*};
+use crate::asm::{Assembler, Cond, Error, Helper, Label, MemRef, Note, Reg, Reg::*};
 use crate::insn::{EXIT, Insn, PSEUDO_KFUNC_CALL};
 use crate::model::{Program, ProgramKind};
 use crate::runtime::Verdict;
@@ -27,15 +26,10 @@ const COUNTERS: MemRef = R10.at(-8);
 const CONTEXT: MemRef = R10.at(-16);
 const VERDICT: MemRef = R10.at(-24);
 
-/// Packets between timed ones: at least this number, and up to [`JITTER`] more, so that they do not
-/// fall in step with the traffic.
-const INTERVAL: i32 = 960;
-const JITTER: i32 = 127;
-/// Packets between the first timed ones, and the number of these.
-const FIRST_INTERVAL: i32 = 15;
-const FIRST_SAMPLES: i32 = 16;
 /// Binary logarithm of the size of a counter.
 const COUNT_SHIFT: i32 = 4;
+/// Slots of [`Deferred`] code, and of main's code for one program, at most.
+const DEFERRED_SLOTS: usize = 40;
 
 /// Main and the programs' code; what that refers to is still that of its objects.
 pub struct Code {
@@ -119,6 +113,8 @@ pub fn generate(
         keeps_context,
         has_probe,
         leaving: None,
+        deferred: Vec::new(),
+        cleared: 0,
         counting,
         form,
         notes: Vec::new(),
@@ -169,6 +165,16 @@ enum Part {
     Call(Label),
 }
 
+/// Code that few packets run.
+enum Deferred {
+    /// The beginning of a timed packet. The counters are in this register.
+    Begin(Reg, Detour),
+    /// The end of a timed program with this slot.
+    Timed(u32, Detour),
+    /// Another verdict of the program with this number than the one to continue on.
+    Other(usize, LinkCounter, Label),
+}
+
 struct Writer<'a> {
     asm: Assembler,
     frags: bool,
@@ -176,6 +182,9 @@ struct Writer<'a> {
     has_probe: bool,
     /// Where the packet goes after a final verdict, if there is a probe.
     leaving: Option<Label>,
+    /// Code that is still to be written, and the slot after the last that was.
+    deferred: Vec<(String, Deferred)>,
+    cleared: usize,
     counting: Counting<'a>,
     form: Form,
     notes: Vec<Note>,
@@ -197,6 +206,7 @@ impl Writer<'_> {
             let counter = self.counting.of_link(number);
             // A note without an instruction would have the place of the program's first line.
             let measures = counter.counts && !is_measured;
+            self.clear_before(part);
             match measures {
                 true => self.note(format!("length of the packet for {}", link.program)),
                 false if number > 0 => self.note(format!("context for {}", link.program)),
@@ -206,23 +216,18 @@ impl Writer<'_> {
                 self.asm.load64(R1, CONTEXT);
             }
             if measures {
-                self.length();
+                self.length(number > 0);
+            }
+            if number == 0 {
+                self.begin_timing(measures, link.program);
             }
             is_measured = (is_measured || measures) && !can_resize(programs[number]);
             starts.push(self.run(part));
             let last = number + 1 == links.len();
             let go_on = if last { VerdictSet::EMPTY } else { link.go_on };
-            if counter.counts || self.counting.is_timed() {
-                self.note(format!("count the verdict of {}", link.program));
-                self.asm.load64(R1, COUNTERS);
-            }
-            let timing = self.counting.is_timed().then(|| self.is_timed_packet());
-            let next = self.finish(number, counter, go_on);
-            if let Some(timing) = timing {
-                self.time(counter.slot, timing);
-            }
-            self.asm.bind(next);
+            self.end(number, link.program, go_on);
         }
+        self.write_deferred();
         starts.extend(before);
         starts.extend(probe.last().map(|after| self.leave_through(after)));
         starts
@@ -267,54 +272,79 @@ impl Writer<'_> {
         let found = a.label();
         a.mov(R6, R1).store32(KEY, 0).lookup(map, KEY).jump_if(R0, Cond::Ne, 0, found);
         // The entry exists; the verifier cannot know.
-        a.verdict(Verdict::Aborted).bind(found).store64(COUNTERS, R0);
-        if self.counting.is_timed() {
-            self.begin_timing();
+        a.verdict(Verdict::Aborted).bind(found).store64(COUNTERS, R0).mov(R1, R6);
+    }
+
+    /// Decides whether the packet is timed. R1 = the context, before and after; the counters are
+    /// where [`find_counters`](Self::find_counters) or [`length`](Self::length) left them.
+    fn begin_timing(&mut self, is_measured: bool, first: &str) {
+        if !self.counting.is_timed() {
+            return;
         }
-        self.asm.mov(R1, R6);
+        self.note(format!("time of {first}"));
+        let counters = if is_measured { R3 } else { R0 };
+        if !is_measured {
+            self.asm.store64(counters.at(LENGTH), 0);
+        }
+        let detour = timing::count_down(&mut self.asm, counters);
+        self.defer(format!("begin the time of {first}"), Deferred::Begin(counters, detour));
     }
 
-    /// Decides whether the packet is timed. R0 = the counters; R6 is preserved.
-    fn begin_timing(&mut self) {
-        let a = &mut self.asm;
-        let [done, begin, often] = [a.label(), a.label(), a.label()];
-        a.store64(R0.at(START), 0);
-        a.load64(R1, R0.at(COUNTDOWN)).add(R1, -1).store64(R0.at(COUNTDOWN), R1);
-        a.jump_if(R1, Cond::Sge, 0, done);
-        a.mov(R7, R0).load64(R9, R7.at(SAMPLES)).mov(R1, R9).add(R1, 1).store64(R7.at(SAMPLES), R1);
-        a.store64(R7.at(COUNTDOWN), FIRST_INTERVAL);
-        // The first packet of a CPU finds cold caches.
-        a.jump_if(R9, Cond::Eq, 0, done);
-        a.call(Helper::KTIME_GET_NS).mov(R8, R0).call(Helper::KTIME_GET_NS);
-        a.jump_if(R9, Cond::Le, FIRST_SAMPLES, often);
-        a.mov(R1, R0).and(R1, JITTER).add(R1, INTERVAL).store64(R7.at(COUNTDOWN), R1).bind(often);
-        a.mov(R1, R0).sub(R1, R8).jump_if(R1, Cond::Gt, LONGEST_RUN as i32, begin);
-        a.count(R7.at(CLOCK), R1, R2).bind(begin).store64(R7.at(START), R0).bind(done);
+    /// Ends a program with its verdict in R0: counts and times it, and continues after it on the
+    /// verdicts in `go_on`.
+    fn end(&mut self, number: usize, program: &str, go_on: VerdictSet) {
+        let counter = self.counting.of_link(number);
+        if counter.counts || self.counting.is_timed() {
+            self.note(format!("count the verdict of {program}"));
+            self.asm.load64(R1, COUNTERS);
+        }
+        if self.counting.is_timed() {
+            let detour = timing::load_length(&mut self.asm);
+            self.defer(format!("time of {program}"), Deferred::Timed(counter.slot, detour));
+        }
+        let next = self.finish(number, program, go_on);
+        self.asm.bind(next);
     }
 
-    /// Continues at the second label, or at the first if the packet is timed. R1 = the counters.
-    fn is_timed_packet(&mut self) -> [Label; 2] {
-        let a = &mut self.asm;
-        let [timed, counted] = [a.label(), a.label()];
-        a.load64(R8, R1.at(START)).jump_if(R8, Cond::Ne, 0, timed).bind(counted);
-        [timed, counted]
+    fn defer(&mut self, note: String, code: Deferred) {
+        self.deferred.push((note, code));
     }
 
-    /// Adds the time of the program that ended, outside of the path of most packets. R0 = the
-    /// verdict and R1 = the counters, before and after; R8 = when the program began.
-    fn time(&mut self, slot: u32, [timed, counted]: [Label; 2]) {
-        let a = &mut self.asm;
-        let skip = a.label();
-        let sum = time(slot) as i16;
-        a.bind(timed);
-        a.mov(R6, R0).mov(R7, R1).call(Helper::KTIME_GET_NS).store64(R7.at(START), R0);
-        a.sub(R0, R8).jump_if(R0, Cond::Gt, LONGEST_RUN as i32, skip);
-        a.count(R7.at(sum), R0, R2).count(R7.at(sum + 8), 1, R2);
-        a.bind(skip).mov(R0, R6).mov(R1, R7).jump(counted);
+    /// Writes what is deferred before a program, if a jump over that one would not reach it.
+    fn clear_before(&mut self, part: &Part) {
+        let body = if let Part::Inline(body) = part { body.len() } else { 1 };
+        let own = DEFERRED_SLOTS * (self.deferred.len() + 2);
+        let distance = self.asm.slot() - self.cleared + body + own;
+        if self.deferred.is_empty() || distance <= LONGEST {
+            return;
+        }
+        self.note("to the next program".to_owned());
+        let over = self.asm.label();
+        self.asm.jump(over);
+        self.write_deferred();
+        self.asm.bind(over);
     }
 
-    /// Stores the packet's length. R1 = the context, before and after.
-    fn length(&mut self) {
+    fn write_deferred(&mut self) {
+        for (note, code) in std::mem::take(&mut self.deferred) {
+            self.note(note);
+            match code {
+                Deferred::Begin(counters, detour) => {
+                    timing::begin(&mut self.asm, counters, detour);
+                }
+                Deferred::Timed(slot, detour) => timing::end(&mut self.asm, slot, detour),
+                Deferred::Other(number, counter, label) => {
+                    self.asm.bind(label);
+                    self.count_any(counter);
+                    self.leave(number);
+                }
+            }
+        }
+        self.cleared = self.asm.slot();
+    }
+
+    /// Stores the packet's length. R1 = the context, before and after; R3 = the counters after it.
+    fn length(&mut self, may_be_timed: bool) {
         let a = &mut self.asm;
         if self.frags {
             // data_end ends the first fragment only.
@@ -322,7 +352,11 @@ impl Writer<'_> {
         } else {
             a.packet(R3, R2, R1).sub(R2, R3);
         }
-        a.load64(R3, COUNTERS).store64(R3.at(LENGTH), R2);
+        a.load64(R3, COUNTERS);
+        if may_be_timed && self.counting.is_timed() {
+            timing::keep_mark(a);
+        }
+        a.store64(R3.at(LENGTH), R2);
     }
 
     /// R0 = the program's verdict.
@@ -353,31 +387,41 @@ impl Writer<'_> {
 
     /// Counts the verdict in R0, if wanted, at the counters in R1. Jumps to the returned label on
     /// the verdicts in `go_on`, and leaves main after any other.
-    fn finish(&mut self, number: usize, counter: LinkCounter, go_on: VerdictSet) -> Label {
-        let next = self.asm.label();
+    fn finish(&mut self, number: usize, program: &str, go_on: VerdictSet) -> Label {
+        let (next, counter) = (self.asm.label(), self.counting.of_link(number));
         let mut verdicts = go_on.iter();
         if let (Some(only), None) = (verdicts.next(), verdicts.next()) {
             // Its counter is known, and most packets have this verdict.
             let other = self.asm.label();
             self.asm.jump32_if(R0, Cond::Ne, only as i32, other);
             if counter.counts {
-                self.asm.load64(R3, R1.at(LENGTH));
+                self.load_length();
                 self.add(count(counter.slot, only as u32) as i16);
             }
-            self.asm.jump(next).bind(other);
-            self.count_any(counter);
+            // The kernel removes this jump. Its verifier compares at the target what different
+            // paths through the program left, when the verdict is of no further use.
+            self.asm.jump(next);
+            let note = format!("other verdicts of {program}");
+            self.defer(note, Deferred::Other(number, counter, other));
+            return next;
+        }
+        self.count_any(counter);
+        if go_on == VerdictSet::from_iter(Verdict::ALL) {
+            self.asm.jump32_if(R0, Cond::Le, Verdict::Redirect as i32, next);
         } else {
-            self.count_any(counter);
-            if go_on == VerdictSet::from_iter(Verdict::ALL) {
-                self.asm.jump32_if(R0, Cond::Le, Verdict::Redirect as i32, next);
-            } else {
-                for verdict in go_on.iter() {
-                    self.asm.jump32_if(R0, Cond::Eq, verdict as i32, next);
-                }
+            for verdict in go_on.iter() {
+                self.asm.jump32_if(R0, Cond::Eq, verdict as i32, next);
             }
         }
         self.leave(number);
         next
+    }
+
+    /// R3 = the packet's length, which timing has loaded already. R1 = the counters.
+    fn load_length(&mut self) {
+        if !self.counting.is_timed() {
+            self.asm.load64(R3, R1.at(LENGTH));
+        }
     }
 
     /// Leaves main with the verdict in R0 of the program with this number. The way to the probe is
@@ -405,7 +449,8 @@ impl Writer<'_> {
         let known = a.label();
         let invalid = ENTRIES as i32 - 1;
         a.mov32(R2, R0).jump32_if(R2, Cond::Lt, invalid, known).mov32(R2, invalid).bind(known);
-        a.load64(R3, R1.at(LENGTH)).lsh(R2, COUNT_SHIFT).add(R1, R2);
+        self.load_length();
+        self.asm.lsh(R2, COUNT_SHIFT).add(R1, R2);
         self.add(count(counter.slot, 0) as i16);
     }
 

@@ -32,6 +32,7 @@ mod merge;
 mod parts;
 mod precede;
 mod splice;
+mod timing;
 mod types;
 mod verdicts;
 
@@ -312,3 +313,5 @@ fn common_kind(programs: &[&Program]) -> Result<ProgramKind, Error> {
 mod splice_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timing_tests;

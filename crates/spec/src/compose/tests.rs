@@ -52,7 +52,7 @@ fn written(
     object.finish().unwrap()
 }
 
-fn simple(name: &str, program: &str) -> Spec {
+pub(super) fn simple(name: &str, program: &str) -> Spec {
     let mut object = Object::new(name, "GPL");
     let mut a = Assembler::new(program, ProgramKind::XDP);
     a.verdict(Verdict::Pass);
@@ -60,7 +60,7 @@ fn simple(name: &str, program: &str) -> Spec {
     object.finish().unwrap()
 }
 
-fn listing(spec: &Spec, program: &str) -> String {
+pub(super) fn listing(spec: &Spec, program: &str) -> String {
     let program = spec.program(program).unwrap();
     let names = SpecNames { spec, program };
     Listing::new(program, &names).source(spec.btf.as_ref()).labels(true).to_string()
@@ -86,7 +86,7 @@ fn assert_moved(part: (&Spec, &str), whole: (&Spec, &str), start: usize) {
 }
 
 /// The kernel takes function types and lines for each function or not at all.
-fn assert_complete(spec: &Spec, program: &str) {
+pub(super) fn assert_complete(spec: &Spec, program: &str) {
     let program = spec.program(program).unwrap();
     let btf = spec.btf.as_ref().unwrap();
     assert_eq!(Btf::parse(btf.raw()).as_ref(), Ok(btf));
@@ -347,11 +347,12 @@ fn a_chain_goes_on_after_the_named_verdicts_only() {
     ends(&two, &["(16) if w0 == 0x2 goto L4", "(16) if w0 == 0x3 goto L4", "(95) exit", "L4:"]);
     let all = heads(Verdict::ALL.into_iter().collect());
     ends(&all, &["(b6) if w0 <= 0x4 goto L4", "(95) exit", "L4:"]);
-    // The counter of a single verdict is at a constant place: 40 + 2 * 16.
+    // The counter of a single verdict is at a constant place: 40 + 2 * 16. Others are counted after
+    // the last program.
     let one = heads(VerdictSet::default());
-    assert_eq!(one[1], "(56) if w0 != 0x2 goto L3");
+    assert_eq!(one[1], "(56) if w0 != 0x2 goto L6");
     assert!(one.iter().any(|line| line == "(7b) *(u64 *)(r1 +72) = r2"), "{one:#?}");
-    ends(&one, &["(95) exit", "L5:"]);
+    ends(&one, &["(05) goto L3", "L3:"]);
 }
 
 #[test]
@@ -406,7 +407,7 @@ fn programs_of_one_object_share_its_maps_and_types() {
     assert_eq!(autoload, [("first", true), ("second", false)]);
 }
 
-fn default() -> VerdictSet {
+pub(super) fn default() -> VerdictSet {
     VerdictSet::default()
 }
 

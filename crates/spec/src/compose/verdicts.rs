@@ -19,9 +19,9 @@ pub const LONGEST_RUN: u32 = 1 << 16;
 
 /// Packets until the next one is timed; counted down.
 pub(super) const COUNTDOWN: i16 = 0;
-/// When the program that runs began, if the packet is timed; else 0.
+/// When the program that runs began, if the packet is timed.
 pub(super) const START: i16 = 8;
-/// Length of the packet.
+/// Length of the packet, with the highest bit set if the packet is timed.
 pub(super) const LENGTH: i16 = 16;
 /// Sum of the time that reading the clock takes.
 pub(super) const CLOCK: i16 = 24;
