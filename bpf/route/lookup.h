@@ -134,6 +134,15 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 }
 
 /*
+ * Bytes of the frame after the Ethernet header, all of which are sent: also those after the IP
+ * packet, which the stack would remove.
+ */
+xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur)
+{
+	return xway_frame_bytes(ctx, cur->frags) - sizeof(struct ethhdr);
+}
+
+/*
  * The way of a packet of this length, without its Ethernet header, as a reason: XWAY_FORWARDED if
  * it can be sent.
  */

@@ -5,12 +5,12 @@
  * A lookup takes over 100 ns, a remembered one a few. Each processor has a table of sets of two
  * entries; the seeded hash of what a lookup is by selects the set, so that no sender can choose
  * addresses that share one. An entry is valid for a generation of its processor, which ends when
- * user space, which follows the kernel's changes, asks for it, and at each tick of the kernel's
+ * user space, which follows the kernel's changes, requests it, and at each tick of the kernel's
  * clock while there is no such process: then a change of routes takes effect a tick late at most.
  *
  * Rule: the generation is read before the lookup, so a change during it makes its result invalid.
  * Rule: nothing is remembered by less than what decided it, see `struct route_fields`.
- * Not here: next hops that are unknown, which the kernel is asked for each time.
+ * Not here: next hops that are unknown, for which each packet has a lookup.
  */
 #ifndef ROUTE_MEMORY_H
 #define ROUTE_MEMORY_H

@@ -86,7 +86,7 @@ struct route_fields {
 _Static_assert(sizeof(struct route_fields) == 24, "no hidden padding");
 
 /*
- * What user space, which follows the kernel's changes, says of the memory. While there is no such
+ * The state of the memory according to user space, which follows the kernel's changes. While there is no such
  * process, an entry is valid until the next tick of the kernel's clock.
  */
 struct route_control {

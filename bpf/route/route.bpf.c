@@ -117,7 +117,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.protocol = ip->protocol,
 		.family = ROUTE_AF_INET,
 	};
-	reason = route_decide(ctx, &flow, xway_ntohs(ip->tot_len), way);
+	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	if (reason == XWAY_FORWARDED) {
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
@@ -168,7 +168,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
-	reason = route_decide(ctx, &flow, xway_ntohs(ip->payload_len) + sizeof(*ip), way);
+	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	if (reason == XWAY_FORWARDED)
 		ip->hop_limit--;
 	return reason;

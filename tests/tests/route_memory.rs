@@ -13,7 +13,6 @@ use kernel::{KernelRuntime, Map};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router, until};
 use spec::{Expect, Map as _, Verdict};
-use sys::netns::NetNs;
 use xway_tests::bpf::router::{A, B0, Forward, Port, from_a, side};
 use xway_tests::stage::PATIENCE;
 use xway_tests::xway::Xway;
@@ -206,10 +205,12 @@ impl Net {
         .unwrap_or_else(|error| panic!("{error}: {:?}", self.read()));
     }
 
+    fn follower(&self, control: &Control) -> Follower {
+        self.net.b.run(|| Follower::new(control).unwrap()).unwrap()
+    }
+
     fn step(&self, follower: &mut Follower) {
-        let netns: &NetNs = self.net.b.netns();
-        assert!(netns.id().is_ok());
-        self.net.b.run(|| follower.step()).unwrap().unwrap();
+        self.net.b.run(|| follower.step().unwrap()).unwrap();
     }
 }
 
@@ -225,7 +226,7 @@ fn pin(folder: &Path, name: &str) -> Option<PathBuf> {
 fn programs_are_told_of_changes_and_of_what_decides() {
     let net = Net::new();
     let control = Control::new(net.xway.state());
-    let mut follower = net.net.b.run(|| Follower::new(&control)).unwrap().unwrap();
+    let mut follower = net.follower(&control);
     net.until(&mut follower, "plain rules", |now| now.fields == NOTHING && now.valid_until > 0);
     assert_eq!((follower.routers(), follower.synchronizations()), (1, 1), "tables are shared");
 
@@ -244,7 +245,7 @@ fn programs_are_told_of_changes_and_of_what_decides() {
     // What was there before it began.
     drop(follower);
     let until = net.read().valid_until;
-    let mut follower = net.net.b.run(|| Follower::new(&control)).unwrap().unwrap();
+    let mut follower = net.follower(&control);
     let known = |now: abi::Control| by_ports(now) && now.valid_until > until;
     net.until(&mut follower, "rules that were there", known);
     net.ip("route add 10.8.0.0/16 nexthop via 10.0.2.2 nexthop via 10.0.2.3");
@@ -256,7 +257,7 @@ fn programs_are_told_of_changes_and_of_what_decides() {
 fn lost_events_are_made_up_for() {
     let net = Net::new();
     let control = Control::new(net.xway.state());
-    let mut follower = net.net.b.run(|| Follower::new(&control)).unwrap().unwrap();
+    let mut follower = net.follower(&control);
     net.until(&mut follower, "plain rules", |now| now.fields == NOTHING && now.valid_until > 0);
     // More than a socket can hold, while the follower does not read.
     let (mut netlink, out) = (net.net.b.netlink().unwrap(), net.net.b.ifindex("eth1").unwrap());

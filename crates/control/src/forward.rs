@@ -106,7 +106,8 @@ fn running(
         return Err(FunctionError::InterfaceOmitted { interfaces: together, omitted }.into());
     }
     if !has_memory(&generation, &options.config)? {
-        return Ok(None);
+        let interface = target.interface.clone();
+        return Err(FunctionError::MemorySize { interface }.into());
     }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;

@@ -1,4 +1,4 @@
-//! Keeps the routers' memory of routes valid: follows the kernel's changes, and tells running
+//! Keeps the routers' memory of routes valid: follows the kernel's changes, and informs running
 //! programs of them.
 //!
 //! Each program asks the kernel again after a change, and remembers packets by those fields only
@@ -92,7 +92,7 @@ impl Follower {
         self.synchronizations
     }
 
-    /// Takes changes, tells the programs of them, and finds programs that were attached or
+    /// Takes changes, informs the programs of them, and finds programs that were attached or
     /// detached. To be called when [`Self::fd`] is readable and at [`Self::due`].
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl Router {
     fn tell(&mut self, fields: Fields, has_changed: bool) -> Result<()> {
         let mut next = self.written;
         if fields != self.written.fields {
-            // Nobody vouches for the old generation meanwhile.
+            // No process vouches for the old generation meanwhile.
             (next.fields, next.valid_until) = (fields, 0);
             self.write(next)?;
         }
@@ -187,7 +187,7 @@ fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Map>> {
     Ok(maps)
 }
 
-/// What packets must be told apart by.
+/// The fields by which packets must be distinguished.
 fn fields(deciding: Deciding) -> Fields {
     let mut fields = Fields::default();
     if deciding.by_source {

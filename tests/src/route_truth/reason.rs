@@ -47,16 +47,6 @@ pub const REASONS: &[Reason] = &[
         explains: |one| all_equal(one, |_, frame| trimmed(frame)),
     },
     Reason {
-        name: "padding-over-mtu",
-        about: "a frame that only bytes after the IP packet make too long is lost at the egress",
-        is_by_nature: false,
-        explains: |one| {
-            let frame = &one.packet.frame;
-            let is_padded = trimmed(frame).len() < frame.len();
-            is_padded && one.ours.is_empty() && is_forwarded(one, one.kernel)
-        },
-    },
-    Reason {
         name: "no-unreachable",
         about: "a blackhole, unreachable or prohibit route drops without the kernel's ICMP error",
         is_by_nature: false,
@@ -73,12 +63,6 @@ pub const REASONS: &[Reason] = &[
         about: "the MTU of a route is not applied unless it is locked",
         is_by_nature: false,
         explains: exceeds_route_mtu,
-    },
-    Reason {
-        name: "ports",
-        about: "rules and multipath by ports are looked up without ports",
-        is_by_nature: false,
-        explains: is_by_ports,
     },
     Reason {
         name: "multipath-label",
@@ -160,20 +144,6 @@ fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
     is_over && is_whole(one.ours) && !is_whole(one.kernel)
 }
 
-/// A rule by ports decided, or ports were part of the hash by which the kernel chose a next hop.
-fn is_by_ports(one: &Difference<'_>) -> bool {
-    let is_hashed = one.tables.hash_policy > 0 && !one.ours.is_empty();
-    has_ports(one) && (is_hashed || one.tables.has_port_rules())
-}
-
 fn is_forwarded(one: &Difference<'_>, outcome: &Outcome) -> bool {
     outcome.iter().any(|seen| seen.kind(&one.packet.frame) == Kind::Forwarded)
 }
-
-fn has_ports(one: &Difference<'_>) -> bool {
-    Ip::of(&one.packet.frame).is_some_and(|ip| PORTED.contains(&ip.protocol.0))
-}
-
-/// Protocols whose first four bytes the kernel takes for ports when it chooses a next hop: DCCP,
-/// ESP, SCTP and UDP-Lite among them (net/core/flow_dissector.c, proto_ports_offset, at v6.18).
-const PORTED: [u8; 7] = [6, 17, 33, 50, 51, 132, 136];

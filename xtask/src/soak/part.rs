@@ -91,12 +91,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             ],
             limit: 2 * 3600,
         },
-        Part {
-            name: "flood",
-            words: split(&format!("{test} filter_flood -- --ignored --nocapture --test-threads=1")),
-            environment: Vec::new(),
-            limit: 3600,
-        },
+        flood(test),
         Part {
             name: "xsk",
             words: split(&format!("{test} xsk_soak -- --nocapture --test-threads=1")),
@@ -104,6 +99,12 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: seconds + 1800,
         },
     ]
+}
+
+/// Rules against a flood.
+fn flood(test: &str) -> Part {
+    let words = split(&format!("{test} filter_flood -- --ignored --nocapture --test-threads=1"));
+    Part { name: "flood", words, environment: Vec::new(), limit: 3600 }
 }
 
 /// Our router beside the kernel's.

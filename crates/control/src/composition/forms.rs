@@ -1,7 +1,7 @@
 //! The forms in which members become a chain, tried one after the other.
 //!
-//! Rule: while another form is left, the kernel does not explain a refusal, which would cost further
-//! verifications. The form that is used in the end, or the error, is explained.
+//! Rule: while another form is left, the kernel does not explain a refusal, which would cost
+//! further verifications. The form that is used in the end, or the error, is explained.
 
 use super::link::ChainLink;
 use super::{Chain, LoadedChain, tail_calls};

@@ -189,7 +189,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Tells routers of changed routes. After a failure they do without it.
+    /// Informs routers of changed routes. After a failure they do without it.
     fn follow(&mut self, log: &mut impl FnMut(&Event<'_>)) {
         let Some(follower) = &mut self.follower else { return };
         if let Err(error) = follower.step() {

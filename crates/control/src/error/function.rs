@@ -16,6 +16,9 @@ pub enum FunctionError {
         interfaces.join(" and ")
     )]
     InterfaceOmitted { interfaces: Vec<String>, omitted: String },
+    /// `forward` was loaded with a memory of another size.
+    #[error("forward runs on {interface} with another --memory; --replace it")]
+    MemorySize { interface: String },
     /// `forward` was loaded for the other treatment of packets without a translation.
     #[error(
         "forward runs on {interface} {} --nat-only; --replace it",

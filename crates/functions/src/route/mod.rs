@@ -25,7 +25,7 @@ pub const MOST_PORTS: u32 = 256;
 pub const NAT4: &str = "route_nat4";
 /// Name of the map of IPv6 translations.
 pub const NAT6: &str = "route_nat6";
-/// Name of the map that says whether there are translations.
+/// Name of the map that states whether there are translations.
 pub const TRANSLATES: &str = "route_translates";
 /// Name of the map of egress interfaces.
 pub const TX: &str = "xway_tx";

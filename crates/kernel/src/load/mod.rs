@@ -47,7 +47,8 @@ pub struct LoadOptions {
     pub binding: Binding,
     /// Another form of the programs is loaded if they are refused. What the verifier finds only
     /// after it followed the program, which takes seconds, is not verified again for a log that
-    /// explains it: `E2BIG` for too many paths, and `EACCES`, for example for a stack that is too large.
+    /// explains it: `E2BIG` for too many paths, and `EACCES`, for example for a stack that is too
+    /// large.
     pub tentative: bool,
     /// Where maps declared "pin by name" are pinned, and found again.
     pub pin_root: Option<PathBuf>,

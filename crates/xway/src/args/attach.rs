@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use control::lockout::Lockout;
+use functions::route::Config;
 
 use super::object::ObjectArgs;
 use super::value::{assignment, duration};
@@ -177,7 +178,7 @@ pub struct ForwardArgs {
     pub no_replies: bool,
 
     /// Number of routes that each processor remembers; 0 to ask the kernel for each packet
-    #[arg(long, value_name = "ROUTES", default_value_t = functions::route::Config::default().memory)]
+    #[arg(long, value_name = "ROUTES", default_value_t = Config::default().memory)]
     pub memory: u32,
 
     /// Attach even if the program cannot see VLAN tags; tagged frames are then routed as untagged
