@@ -86,8 +86,8 @@ struct route_fields {
 _Static_assert(sizeof(struct route_fields) == 24, "no hidden padding");
 
 /*
- * The state of the memory according to user space, which follows the kernel's changes. While there is no such
- * process, an entry is valid until the next tick of the kernel's clock.
+ * The state of the memory according to user space, which follows the kernel's changes. While there
+ * is no such process, an entry is valid until the next tick of the kernel's clock.
  */
 struct route_control {
 	/* Another number makes all entries invalid. */
