@@ -20,6 +20,7 @@ enum xway_reason {
 	/* Sent out. This and the next nine stand in the order of BPF_FIB_LKUP_RET_*. */
 	XWAY_FORWARDED,
 	XWAY_BLACKHOLE,
+	/* The stack sends the ICMP error, as for the next. */
 	XWAY_UNREACHABLE,
 	XWAY_PROHIBIT,
 	/* The route ends here, or there is none: the stack delivers or answers. */

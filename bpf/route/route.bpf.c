@@ -208,8 +208,6 @@ xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
 	case XWAY_FORWARDED:
 		return bpf_redirect_map(&xway_tx, egress, 0);
 	case XWAY_BLACKHOLE:
-	case XWAY_UNREACHABLE:
-	case XWAY_PROHIBIT:
 		return XDP_DROP;
 	case XWAY_TRUNCATED:
 	case XWAY_BAD_HEADER:

@@ -24,7 +24,7 @@ stories! {
     checksums_are_right_for_any_addresses_and_ports
     frames_to_other_hosts_are_the_stacks
     what_the_stack_does_better_goes_there_unchanged
-    closed_routes_drop
+    closed_routes_drop_or_are_answered_by_the_stack
     larger_than_the_mtu
     forwarding_turned_off
     interfaces_that_are_not_listed_are_the_stacks
@@ -243,19 +243,20 @@ fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
     }
 }
 
-fn closed_routes_drop<R: Routed>() {
-    const CLOSED: [(RouteKind, &str, &str); 3] = [
-        (RouteKind::Blackhole, "198.51.100.1", "fd02::1"),
-        (RouteKind::Unreachable, "198.51.101.1", "fd03::1"),
-        (RouteKind::Prohibit, "198.51.102.1", "fd04::1"),
+fn closed_routes_drop_or_are_answered_by_the_stack<R: Routed>() {
+    const CLOSED: [(RouteKind, Verdict, &str, &str); 3] = [
+        (RouteKind::Blackhole, Verdict::Drop, "198.51.100.1", "fd02::1"),
+        (RouteKind::Unreachable, Verdict::Pass, "198.51.101.1", "fd03::1"),
+        (RouteKind::Prohibit, Verdict::Pass, "198.51.102.1", "fd04::1"),
     ];
-    let routes = CLOSED.map(|(kind, v4, v6)| [Change::Closed(kind, v4), Change::Closed(kind, v6)]);
+    let routes =
+        CLOSED.map(|(kind, _, v4, v6)| [Change::Closed(kind, v4), Change::Closed(kind, v6)]);
     let mut forward = Forward::<R>::changed(&[], routes.as_flattened());
-    for (kind, v4, v6) in CLOSED {
+    for (kind, verdict, v4, v6) in CLOSED {
         let kind = format!("{kind:?}").to_lowercase();
         for address in [v4, v6] {
             let packet = from_a(address, 7).udp(b"x").unwrap();
-            stays(&mut forward, &format!("{kind} {address}"), &packet, Verdict::Drop, &kind);
+            stays(&mut forward, &format!("{kind} {address}"), &packet, verdict, &kind);
         }
     }
 }

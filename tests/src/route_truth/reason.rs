@@ -47,12 +47,6 @@ pub const REASONS: &[Reason] = &[
         explains: |one| all_equal(one, |_, frame| trimmed(frame)),
     },
     Reason {
-        name: "no-unreachable",
-        about: "a blackhole, unreachable or prohibit route drops without the kernel's ICMP error",
-        is_by_nature: false,
-        explains: |one| one.ours.is_empty() && is_unreachable(one),
-    },
-    Reason {
         name: "own-source",
         about: "IPv4 packets from the router's own or a broadcast address are forwarded",
         is_by_nature: false,
@@ -122,11 +116,6 @@ fn without_redirects(one: &Difference<'_>, outcome: &Outcome) -> Vec<(u8, Vec<u8
 fn trimmed(frame: &[u8]) -> Vec<u8> {
     let end = Ip::of(frame).map_or(frame.len(), |ip| ip.end.min(frame.len()));
     frame[..end].to_vec()
-}
-
-fn is_unreachable(one: &Difference<'_>) -> bool {
-    let is_one = |kind| matches!(kind, Kind::Icmp(3, 0 | 1 | 13) | Kind::Icmp(1, _));
-    !one.kernel.is_empty() && one.kernel.iter().all(|seen| is_one(seen.kind(&one.packet.frame)))
 }
 
 /// A router's address or the first or last one of its networks.

@@ -23,7 +23,8 @@ pub struct Config {
     pub replies: bool,
     /// Packets that are cut short or malformed.
     pub malformed: PassOrDrop,
-    /// Routes that each processor remembers, rounded up to a power of two; 0 for none.
+    /// Routes that each processor remembers, rounded up to a power of two; 0 for none. All
+    /// processors together have at most 64 MiB for them.
     pub memory: u32,
 }
 
@@ -97,7 +98,8 @@ impl Config {
             return Ok(());
         }
         let processors = u32::try_from(processors).unwrap_or(u32::MAX);
-        let sets = self.memory.div_ceil(WAYS).clamp(1, MOST_SETS).next_power_of_two();
+        let most = 1 << (MOST_SETS / processors.max(1)).max(1).ilog2();
+        let sets = self.memory.div_ceil(WAYS).clamp(1, most).next_power_of_two();
         for def in &mut spec.maps {
             match &*def.name {
                 PROCESSORS => def.max_entries = processors,
@@ -215,7 +217,8 @@ const REMEMBERED: u32 = 1 << 15;
 /// Numbers that the hash multiplies by.
 const SEEDS: usize = 6;
 const WAYS: u32 = (abi::Set::SIZE / abi::Entry::SIZE) as u32;
-const MOST_SETS: u32 = 1 << 20;
+/// Sets of all processors together: 64 MiB, because the maps of a service count as its memory.
+const MOST_SETS: u32 = (64 << 20) / abi::Set::SIZE as u32;
 
 #[cfg(test)]
 mod tests {
@@ -261,6 +264,22 @@ mod tests {
         for text in [r#"{"nat": "on"}"#, r#"{"translations": ["x"]}"#, r#"{"reply": true}"#] {
             assert!(serde_json::from_str::<Config>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_memory_of_all_processors_is_limited() {
+        let sized = |memory, processors| {
+            let mut spec = Spec::parse("route", crate::route::OBJECT).unwrap();
+            Config { memory, ..Config::default() }.size_memory(&mut spec, processors).unwrap();
+            spec.map(SETS).unwrap().max_entries
+        };
+        assert_eq!([0, 1, 5, 5000].map(|memory| sized(memory, 2)), [1, 2, 8, 8192]);
+        assert_eq!(
+            [1, 2, 48, 512].map(|all| sized(REMEMBERED, all)),
+            [1 << 14, 1 << 15, 393_216, 1 << 19]
+        );
+        assert_eq!(sized(u32::MAX, 2) as usize * abi::Set::SIZE, 64 << 20);
+        assert_eq!(sized(1, 1_000_000), 1_000_000);
     }
 
     #[test]
