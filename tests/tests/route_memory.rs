@@ -229,6 +229,7 @@ fn programs_are_told_of_changes_and_of_what_decides() {
     let mut follower = net.follower(&control);
     net.until(&mut follower, "plain rules", |now| now.fields == NOTHING && now.valid_until > 0);
     assert_eq!((follower.routers(), follower.synchronizations()), (1, 1), "tables are shared");
+    assert!(follower.fd().is_some());
 
     let before = net.read().generation;
     net.ip("route add 10.7.0.0/16 via 10.0.2.2");
@@ -244,13 +245,22 @@ fn programs_are_told_of_changes_and_of_what_decides() {
 
     // What was there before it began.
     drop(follower);
-    let until = net.read().valid_until;
+    let last = net.read().valid_until;
     let mut follower = net.follower(&control);
-    let known = |now: abi::Control| by_ports(now) && now.valid_until > until;
+    let known = |now: abi::Control| by_ports(now) && now.valid_until > last;
     net.until(&mut follower, "rules that were there", known);
     net.ip("route add 10.8.0.0/16 nexthop via 10.0.2.2 nexthop via 10.0.2.3");
     let several = |now: abi::Control| now.fields.label == [u8::MAX; 4];
     net.until(&mut follower, "several next hops", several);
+
+    // Routes are read only while there is a router.
+    net.xway.run_in(&net.net.b, &["detach", "eth0"]).ended(0);
+    net.xway.run_in(&net.net.b, &["detach", "eth1"]).ended(0);
+    until("the end of its reading", PATIENCE, || {
+        net.step(&mut follower);
+        Ok((follower.routers() == 0 && follower.fd().is_none()).then_some(()))
+    })
+    .unwrap();
 }
 
 #[test]

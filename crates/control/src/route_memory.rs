@@ -30,7 +30,8 @@ use crate::state::State;
 pub struct Follower {
     control: Control,
     netns: NetNsId,
-    events: RouteEvents,
+    /// Only while there are routers: reading a full table takes seconds.
+    events: Option<RouteEvents>,
     routers: Vec<Router>,
     scan_at: Instant,
     beat_at: Instant,
@@ -50,25 +51,25 @@ impl Follower {
     /// Begins to follow the namespace of the calling thread, which all later calls must be in.
     ///
     /// # Errors
-    /// The kernel does not report changes.
+    /// The namespace cannot be identified.
     pub fn new(control: &Control) -> Result<Self> {
         let now = Instant::now();
         Ok(Self {
             control: control.clone(),
             netns: NetNs::current()?.id()?,
-            events: RouteEvents::open()?,
+            events: None,
             routers: Vec::new(),
             scan_at: now,
             beat_at: now,
             synchronize_at: now,
-            synchronizations: 1,
+            synchronizations: 0,
         })
     }
 
-    /// Readable when something changed.
+    /// Readable when something changed; `None` while there are no routers.
     #[must_use]
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.events.fd()
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.events.as_ref().map(RouteEvents::fd)
     }
 
     /// Time of the next step without a change.
@@ -98,49 +99,70 @@ impl Follower {
     /// # Errors
     /// Changes cannot be read any more. Programs then do not trust the follower for long.
     pub fn step(&mut self) -> Result<()> {
-        let has_changed = self.events.take()?;
         let now = Instant::now();
-        if self.events.is_incomplete() && self.synchronize_at <= now {
-            self.events.synchronize()?;
+        if self.scan_at <= now {
+            // An interface may vanish meanwhile: the next search finds what there is.
+            if let Ok(found) = self.scan() {
+                self.keep(found);
+            }
+            self.scan_at = now + SCAN;
+            self.listen()?;
+        }
+        let Some(events) = &mut self.events else { return Ok(()) };
+        let has_changed = events.take()?;
+        if events.is_incomplete() && self.synchronize_at <= now {
+            events.synchronize()?;
             self.synchronize_at = now + SYNCHRONIZE;
             self.synchronizations += 1;
         }
-        if self.scan_at <= now {
-            // An interface may vanish meanwhile: the next search finds what there is.
-            self.routers = self.scan().unwrap_or_default();
-            self.scan_at = now + SCAN;
-        }
         if has_changed || self.beat_at <= now {
-            self.tell(has_changed);
+            let fields = events.deciding().map_or(EVERYTHING, fields);
+            self.tell(fields, has_changed);
             self.beat_at = now + BEAT;
         }
         Ok(())
     }
 
+    /// Receives changes while there are routers, and not otherwise.
+    fn listen(&mut self) -> Result<()> {
+        if self.routers.is_empty() {
+            self.events = None;
+        } else if self.events.is_none() {
+            self.events = Some(RouteEvents::open()?);
+            self.synchronizations += 1;
+        }
+        Ok(())
+    }
+
     /// A router whose map cannot be written is not followed any more, until it is found again.
-    fn tell(&mut self, has_changed: bool) {
-        let fields = self.events.deciding().map_or(EVERYTHING, fields);
+    fn tell(&mut self, fields: Fields, has_changed: bool) {
         self.routers.retain_mut(|router| router.tell(fields, has_changed).is_ok());
     }
 
-    /// Finds the routers of the namespace.
-    fn scan(&mut self) -> Result<Vec<Router>> {
+    /// Finds the maps of the namespace's routers, each once.
+    fn scan(&self) -> Result<Vec<Map>> {
         let state = State::read(&self.control)?;
-        let mut known = std::mem::take(&mut self.routers);
-        let mut found: Vec<Router> = Vec::new();
+        let mut found: Vec<Map> = Vec::new();
         for link in Netlink::open()?.links()? {
             for map in controls(&state, self.netns, &link)? {
-                let is_same = |one: &Router| one.map.info().id == map.info().id;
-                if found.iter().any(is_same) {
-                    continue;
+                if found.iter().all(|known| known.info().id != map.info().id) {
+                    found.push(map);
                 }
-                found.push(match known.iter().position(is_same) {
-                    Some(number) => known.swap_remove(number),
-                    None => Router::new(map)?,
-                });
             }
         }
         Ok(found)
+    }
+
+    /// Continues with those that were known, and begins with the others.
+    fn keep(&mut self, found: Vec<Map>) {
+        let mut known = std::mem::take(&mut self.routers);
+        for map in found {
+            let place = known.iter().position(|one| one.map.info().id == map.info().id);
+            self.routers.extend(match place {
+                Some(number) => Some(known.swap_remove(number)),
+                None => Router::new(map).ok(),
+            });
+        }
     }
 }
 

@@ -184,7 +184,8 @@ impl Daemon {
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = times.chain(self.service.interval()).min();
         let mut watches = vec![Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
-        watches.extend(self.follower.iter().map(|follower| Watch::readable(follower.fd())));
+        let changes = self.follower.as_ref().and_then(Follower::fd);
+        watches.extend(changes.map(Watch::readable));
         sys::poll::wait(&mut watches, timeout)?;
         Ok(())
     }
