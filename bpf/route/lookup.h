@@ -90,7 +90,10 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 	return 1;
 }
 
-/* Finds the way of a packet: from the memory of this processor, or from the kernel. */
+/*
+ * Finds the way of a packet: from the memory of this processor, or from the kernel. Packets from
+ * interfaces that are not ports, which have one number, are not remembered.
+ */
 xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
 			    struct route_way *way)
 {
@@ -100,7 +103,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 	struct route_flow key;
 	__u32 processor;
 
-	if (route_remembers) {
+	if (route_remembers && flow->ingress < ROUTE_PORTS) {
 		processor = bpf_get_smp_processor_id();
 		own = bpf_map_lookup_elem(&route_processors, &processor);
 	}

@@ -150,10 +150,8 @@ fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
 
 /// Whether it was loaded with a memory of the configured size.
 fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
-    config.size_memory(&mut spec, sys::cpu::possible()?)?;
-    let wanted = spec.map(route::SETS).map(|def| def.max_entries);
-    Ok(wanted == Some(generation.map(route::SETS)?.info().max_entries))
+    let sets = generation.map(route::SETS)?.info().max_entries;
+    Ok(sets == config.sets(sys::cpu::possible()?))
 }
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.

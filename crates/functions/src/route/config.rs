@@ -97,13 +97,12 @@ impl Config {
         if self.memory == 0 {
             return Ok(());
         }
-        let processors = u32::try_from(processors).unwrap_or(u32::MAX);
-        let most = 1 << (MOST_SETS / processors.max(1)).max(1).ilog2();
-        let sets = self.memory.div_ceil(WAYS).clamp(1, most).next_power_of_two();
+        let all = self.sets(processors);
+        let (processors, sets) = self.sets_of_each(processors);
         for def in &mut spec.maps {
             match &*def.name {
                 PROCESSORS => def.max_entries = processors,
-                SETS => def.max_entries = processors.saturating_mul(sets),
+                SETS => def.max_entries = all,
                 _ => {}
             }
         }
@@ -112,6 +111,23 @@ impl Config {
         let seed: Vec<u8> =
             (0..SEEDS).flat_map(|n| (state.hash_one(n) | 1).to_le_bytes()).collect();
         spec.set_global("route_seed", &seed)
+    }
+
+    /// Entries of the map [`SETS`] after [`Self::size_memory`].
+    #[must_use]
+    pub fn sets(&self, processors: usize) -> u32 {
+        if self.memory == 0 {
+            return 1;
+        }
+        let (processors, sets) = self.sets_of_each(processors);
+        processors.saturating_mul(sets)
+    }
+
+    /// The number of processors, and of the sets that each has.
+    fn sets_of_each(&self, processors: usize) -> (u32, u32) {
+        let processors = u32::try_from(processors).unwrap_or(u32::MAX);
+        let most = 1 << (MOST_SETS / processors.max(1)).max(1).ilog2();
+        (processors, self.memory.div_ceil(WAYS).clamp(1, most).next_power_of_two())
     }
 }
 
@@ -270,8 +286,11 @@ mod tests {
     fn the_memory_of_all_processors_is_limited() {
         let sized = |memory, processors| {
             let mut spec = Spec::parse("route", crate::route::OBJECT).unwrap();
-            Config { memory, ..Config::default() }.size_memory(&mut spec, processors).unwrap();
-            spec.map(SETS).unwrap().max_entries
+            let config = Config { memory, ..Config::default() };
+            config.size_memory(&mut spec, processors).unwrap();
+            let sized = spec.map(SETS).unwrap().max_entries;
+            assert_eq!(sized, config.sets(processors));
+            sized
         };
         assert_eq!([0, 1, 5, 5000].map(|memory| sized(memory, 2)), [1, 2, 8, 8192]);
         assert_eq!(
