@@ -36,8 +36,8 @@ const USAGE: &str = "usage: cargo xtask TASK
                   kill commands and fail their system calls, as root; fails if a state is lost
   man DIR         write the guides that are manual pages of section 5: rules, streams, configuration
   root-tests [--jobs N] [--only TEXT]...
-                  run the tests that need root, N test binaries at a time (default: one per
-                  processor), and print the time of each, slowest first
+                  run the tests that need root, N modules at a time (default: one per processor),
+                  and print the time of each, slowest first
   route-truth [--seed N] [--packets N] [--case K] [--json]
                   send random packets through our router and the kernel's with the same random
                   tables, as root; fails if one is treated differently for an unlisted reason

@@ -1,13 +1,14 @@
-//! `cargo xtask root-tests`: the tests that need root, several test binaries in parallel.
+//! `cargo xtask root-tests`: the tests that need root, several modules in parallel.
 //!
-//! Each test makes namespaces, pins and files with names of its own, so that test binaries do not
-//! disturb each other. Within a binary, tests run one after another. Each binary has a time limit
-//! and a log below `target/root-tests`; the log of one that failed is printed. One that reaches its
-//! limit is reported with what its processes wait for. If even SIGKILL does not end it, the kernel
-//! holds it: the run ends then, because no other test could.
+//! A test binary has a module for each subject; each module runs in a process of its own, its tests
+//! one after another. Each test makes namespaces, pins and files with names of its own, so that
+//! modules do not disturb each other. Each has a time limit and a log below `target/root-tests`;
+//! the log of one that failed is printed. One that reaches its limit is reported with what its
+//! processes wait for. If even SIGKILL does not end it, the kernel holds it: the run ends then,
+//! because no other test could.
 //! Not here: what the tests need besides themselves; `make root-tests` builds it first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -22,9 +23,9 @@ use crate::root;
 const PACKAGE: &str = "xway-tests";
 /// Logs, below the repository's folder.
 const FOLDER: &str = "target/root-tests";
-/// The slowest binary takes two minutes on an idle machine.
+/// The slowest module takes two minutes on an idle machine.
 const LIMIT: Duration = Duration::from_secs(600);
-/// After the limit: time to see what the binary waits for, and then to end it.
+/// After the limit: time to see what the module waits for, and then to end it.
 const EXAMINATION: Duration = Duration::from_secs(20);
 const KILL: Duration = Duration::from_secs(40);
 const POLL: Duration = Duration::from_millis(20);
@@ -39,7 +40,7 @@ dmesg | tail -n 60";
 const USAGE: &str = "usage: cargo xtask root-tests [--jobs N] [--only TEXT]...";
 
 struct Options {
-    /// The number of test binaries that run at the same time.
+    /// The number of modules that run at the same time.
     jobs: usize,
     /// Parts of the names of those to run; empty for all.
     only: Vec<String>,
@@ -50,6 +51,14 @@ struct Binary {
     path: PathBuf,
 }
 
+/// The tests of one module of a binary.
+struct Module {
+    /// `binary::module`.
+    name: String,
+    path: PathBuf,
+    tests: Vec<String>,
+}
+
 struct Finished {
     name: String,
     time: Duration,
@@ -58,16 +67,23 @@ struct Finished {
 
 pub fn run(words: &[&str]) -> Result<ExitCode> {
     let options = parse(words)?;
-    let mut binaries = build()?;
-    let is_wanted = |binary: &Binary| {
-        options.only.is_empty() || options.only.iter().any(|part| binary.name.contains(part))
+    let mut modules = Vec::new();
+    for binary in build()? {
+        modules.extend(modules_of(&binary)?);
+    }
+    let is_wanted = |module: &Module| {
+        options.only.is_empty() || options.only.iter().any(|part| module.name.contains(part))
     };
-    binaries.retain(is_wanted);
-    ensure!(!binaries.is_empty(), "no test binary has a name with {}", options.only.join(" or "));
+    modules.retain(is_wanted);
+    ensure!(
+        !modules.is_empty(),
+        "no module of tests has a name with {}",
+        options.only.join(" or ")
+    );
     fs::create_dir_all(root::path().join(FOLDER)).context(FOLDER)?;
-    println!("{} test binaries, {} at a time, logs in {FOLDER}", binaries.len(), options.jobs);
+    println!("{} modules, {} at a time, logs in {FOLDER}", modules.len(), options.jobs);
     let start = Instant::now();
-    let finished = run_all(binaries, options.jobs)?;
+    let finished = run_all(modules, options.jobs)?;
     Ok(summary(finished, start.elapsed()))
 }
 
@@ -104,13 +120,41 @@ fn test_binary(message: &str) -> Result<Option<Binary>> {
     Ok(Some(Binary { name: name.to_owned(), path: path.into() }))
 }
 
-fn run_all(binaries: Vec<Binary>, jobs: usize) -> Result<Vec<Finished>> {
-    let queue = Mutex::new(VecDeque::from(binaries));
+fn modules_of(binary: &Binary) -> Result<Vec<Module>> {
+    let output = Command::new(&binary.path)
+        .args(["--list", "--format", "terse"])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", binary.path.display()))?;
+    let path = binary.path.display();
+    ensure!(output.status.success(), "{path} does not list its tests: {}", output.status);
+    let list = String::from_utf8(output.stdout).context("a list of tests")?;
+    Ok(by_module(&list)
+        .into_iter()
+        .map(|(module, tests)| {
+            let name = format!("{}::{module}", binary.name);
+            Module { name, path: binary.path.clone(), tests }
+        })
+        .collect())
+}
+
+/// A binary's tests, by the first part of their path.
+fn by_module(list: &str) -> BTreeMap<&str, Vec<String>> {
+    let mut modules: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for test in list.lines().filter_map(|line| line.strip_suffix(": test")) {
+        let module = test.split_once("::").map_or(test, |(module, _)| module);
+        modules.entry(module).or_default().push(test.to_owned());
+    }
+    modules
+}
+
+fn run_all(modules: Vec<Module>, jobs: usize) -> Result<Vec<Finished>> {
+    let queue = Mutex::new(VecDeque::from(modules));
     let worker = || -> Result<Vec<Finished>> {
         let mut finished = Vec::new();
-        while let Some(binary) = next(&queue) {
+        while let Some(module) = next(&queue) {
             // The other workers end with what they run.
-            finished.push(run_one(&binary).inspect_err(|_| clear(&queue))?);
+            finished.push(run_one(&module).inspect_err(|_| clear(&queue))?);
         }
         Ok(finished)
     };
@@ -130,39 +174,39 @@ fn run_all(binaries: Vec<Binary>, jobs: usize) -> Result<Vec<Finished>> {
     })
 }
 
-fn next(queue: &Mutex<VecDeque<Binary>>) -> Option<Binary> {
+fn next(queue: &Mutex<VecDeque<Module>>) -> Option<Module> {
     queue.lock().ok()?.pop_front()
 }
 
-fn clear(queue: &Mutex<VecDeque<Binary>>) {
+fn clear(queue: &Mutex<VecDeque<Module>>) {
     if let Ok(mut queue) = queue.lock() {
         queue.clear();
     }
 }
 
-fn run_one(binary: &Binary) -> Result<Finished> {
-    let log = root::path().join(FOLDER).join(format!("{}.log", binary.name));
+fn run_one(module: &Module) -> Result<Finished> {
+    let log = root::path().join(FOLDER).join(format!("{}.log", module.name.replace("::", "-")));
     let output = File::create(&log).with_context(|| log.display().to_string())?;
     let start = Instant::now();
-    let mut child = command(binary)
+    let mut child = command(module)
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
         .spawn()
-        .with_context(|| format!("cannot start {}", binary.path.display()))?;
-    let status = wait(&mut child, start, &binary.name)?;
+        .with_context(|| format!("cannot start {}", module.path.display()))?;
+    let status = wait(&mut child, start, &module.name)?;
     let time = start.elapsed();
     let seconds = time.as_secs_f64();
     if status.success() {
-        println!("passed {:>7.1} s  {}", seconds, binary.name);
+        println!("passed {:>7.1} s  {}", seconds, module.name);
     } else {
         let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-        println!("FAILED {:>7.1} s  {}, {status}:\n{text}", seconds, binary.name);
+        println!("FAILED {:>7.1} s  {}, {status}:\n{text}", seconds, module.name);
     }
-    Ok(Finished { name: binary.name.clone(), time, passed: status.success() })
+    Ok(Finished { name: module.name.clone(), time, passed: status.success() })
 }
 
-/// Waits for a binary. `timeout` ends it after the limit; before that, this prints what it waits
+/// Waits for a module. `timeout` ends it after the limit; before that, this prints what it waits
 /// for.
 fn wait(child: &mut Child, start: Instant, name: &str) -> Result<ExitStatus> {
     let mut examined = false;
@@ -190,11 +234,11 @@ fn examine() -> String {
     }
 }
 
-/// Starts the binary where `cargo test` would, as root.
-fn command(binary: &Binary) -> Command {
+/// Starts a module's tests where `cargo test` would, as root.
+fn command(module: &Module) -> Command {
     let limit = (LIMIT + EXAMINATION).as_secs().to_string();
     let mut command = as_root(&["timeout", "--kill-after=10", &limit]);
-    command.arg(&binary.path).arg("--test-threads=1");
+    command.arg(&module.path).args(["--test-threads=1", "--exact"]).args(&module.tests);
     command.current_dir(root::path().join("tests"));
     command
 }
@@ -216,8 +260,8 @@ fn summary(mut finished: Vec<Finished>, elapsed: Duration) -> ExitCode {
         println!("{:>7.1} s  {}{result}", one.time.as_secs_f64(), one.name);
     }
     let failed: Vec<_> = finished.iter().filter(|one| !one.passed).collect();
-    let binaries = finished.len();
-    println!("\n{binaries} test binaries in {} s, {} failed", elapsed.as_secs(), failed.len());
+    let modules = finished.len();
+    println!("\n{modules} modules in {} s, {} failed", elapsed.as_secs(), failed.len());
     failed.iter().for_each(|one| println!("failed: {}", one.name));
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -241,6 +285,15 @@ fn parse(words: &[&str]) -> Result<Options> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_belongs_to_the_first_part_of_its_path() {
+        let list = "chain::a: test\nchain::inner::b: test\napply_chain::c: test\nd: benchmark\n";
+        let modules = by_module(list);
+        assert_eq!(modules["chain"], ["chain::a", "chain::inner::b"]);
+        assert_eq!(modules["apply_chain"], ["apply_chain::c"]);
+        assert_eq!(modules.len(), 2);
+    }
 
     #[test]
     fn only_test_binaries_are_taken_from_the_messages_of_cargo() {

@@ -1,6 +1,6 @@
 //! Tests of helpers that look up the environment; they need no root.
 //!
-//! `tests/tests/vm_net.rs` and `vm_net_tracking.rs` compare the results with the kernel's; this
+//! `tests/tests/vm/net.rs` and `net_tracking.rs` compare the results with the kernel's; this
 //! file tests what a scenario can express but a live namespace hardly can.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 

@@ -55,17 +55,13 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         },
         Part {
             name: "rules",
-            words: split(&format!("{test} filter_code -- random_files --nocapture")),
+            words: split(&format!("{test} filter -- code::random_files --nocapture")),
             environment: vec![("XWAY_RULE_FILES", of(2000)), ("XWAY_RULE_SEED", seed.to_string())],
             limit: 4 * 3600,
         },
         Part {
             name: "frames",
-            words: split(&format!(
-                "{test} hostile_frames --test hostile_drop --test hostile_filter \
-                 --test hostile_nat --test hostile_sink --test hostile_redirect --no-fail-fast -- \
-                 --nocapture --test-threads=1"
-            )),
+            words: split(&format!("{test} hostile -- --skip tcp:: --nocapture --test-threads=1")),
             environment: vec![
                 ("XWAY_HOSTILE_FRAMES", of(1_000_000)),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
@@ -74,7 +70,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         },
         Part {
             name: "answers",
-            words: split(&format!("{test} hostile_tcp -- --nocapture --test-threads=1")),
+            words: split(&format!("{test} hostile -- tcp:: --nocapture --test-threads=1")),
             environment: vec![
                 ("XWAY_HOSTILE_FRAMES", of(100_000)),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
@@ -84,7 +80,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         routes(seed, &of(500_000)),
         Part {
             name: "chain",
-            words: split(&format!("{test} chain -- each_member_counts --nocapture")),
+            words: split(&format!("{test} chain -- members::each_member_counts --nocapture")),
             environment: vec![
                 ("XWAY_CHAIN_MOVES", of(1000)),
                 ("XWAY_CHAIN_SEED", seed.to_string()),
@@ -94,7 +90,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         flood(test),
         Part {
             name: "xsk",
-            words: split(&format!("{test} xsk_soak -- --nocapture --test-threads=1")),
+            words: split(&format!("{test} xsk -- soak:: --nocapture --test-threads=1")),
             environment: vec![("XWAY_SOAK_SECONDS", seconds.to_string())],
             limit: seconds + 1800,
         },
@@ -103,7 +99,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
 
 /// Rules against a flood.
 fn flood(test: &str) -> Part {
-    let words = split(&format!("{test} filter_flood -- --ignored --nocapture --test-threads=1"));
+    let words = split(&format!("{test} filter -- flood:: --ignored --nocapture --test-threads=1"));
     Part { name: "flood", words, environment: Vec::new(), limit: 3600 }
 }
 
