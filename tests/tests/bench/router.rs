@@ -49,8 +49,9 @@ fn each_destination_is_reached_through_one_of_four_next_hops() {
 fn reach(net: &Net, destinations: &[IpAddr], routers: &[Way]) {
     let stream = net.stream(destinations).unwrap();
     let mac = net.lab.c.mac("eth0").unwrap();
-    let sink = Capture::open(&net.lab.c, "eth0").unwrap();
     for way in routers {
+        // Without frames that went through the one before it.
+        let sink = Capture::open(&net.lab.c, "eth0").unwrap();
         let loaded = way.load(net, EVERYTHING).unwrap();
         let link = loaded.as_ref().map(|loaded| net.attach(loaded.program().unwrap()).unwrap());
         let before = net.routed_by_linux().unwrap();
