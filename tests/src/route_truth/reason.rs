@@ -30,7 +30,7 @@ pub struct Reason {
 pub const REASONS: &[Reason] = &[
     Reason {
         name: "icmp-id",
-        about: "ICMP errors differ in their own IPv4 identification, which is random",
+        about: "ICMP errors differ in their own IPv4 identification or IPv6 flow label, which are random",
         is_by_nature: true,
         explains: |one| all_equal(one, without_id),
     },
@@ -96,11 +96,17 @@ fn all_equal(one: &Difference<'_>, change: fn(&Difference<'_>, &[u8]) -> Vec<u8>
     changed(one.kernel) == changed(one.ours)
 }
 
-/// Answers without their own identification and header checksum.
+/// Answers without their own identification and header checksum, or flow label.
 fn without_id(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
-    let is_own = |ip: &Ip| !ip.is_ipv6 && !ip.has_addresses_of(&frame, &one.packet.frame);
-    if Ip::of(&frame).as_ref().is_some_and(is_own) {
+    let Some(ip) = Ip::of(&frame) else { return frame };
+    if ip.has_addresses_of(&frame, &one.packet.frame) {
+        return frame;
+    }
+    if ip.is_ipv6 {
+        frame[15] &= 0xf0;
+        frame[16..18].fill(0);
+    } else {
         frame[18..20].fill(0);
         frame[24..26].fill(0);
     }

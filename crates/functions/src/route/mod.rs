@@ -6,11 +6,15 @@
 
 pub mod abi;
 mod config;
+mod icmp;
 mod plan;
+mod reverse;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
+pub use icmp::{IcmpErrors, IcmpRate};
 pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+pub use reverse::ReversePath;
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
