@@ -52,6 +52,12 @@ struct route_error {
 	enum xway_reason sent;
 };
 
+/* Type and code of ICMP are where the kernel's rules and hashes find the destination port. */
+xway_inline __be16 route_type_as_port(const struct route_error *error)
+{
+	return error->type | error->code << 8;
+}
+
 /* The sum of all bytes up to the end of the frame. */
 xway_inline __u64 route_sum(const void *at, const void *end)
 {

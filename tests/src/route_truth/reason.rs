@@ -35,6 +35,16 @@ pub const REASONS: &[Reason] = &[
         explains: |one| all_equal(one, without_id),
     },
     Reason {
+        name: "icmp-source",
+        about: "ICMPv6 errors have an address of the interface by which they leave, which is RFC 4443, and \
+                not of the interface that received their cause",
+        is_by_nature: true,
+        explains: |one| {
+            let leaves = |outcome: &Outcome| outcome.iter().all(|seen| seen.port != 0);
+            leaves(one.ours) && all_equal(one, without_source)
+        },
+    },
+    Reason {
         name: "redirect",
         about: "the kernel also sent an ICMP redirect, which it limits by time",
         is_by_nature: true,
@@ -109,6 +119,16 @@ fn without_id(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
     } else {
         frame[18..20].fill(0);
         frame[24..26].fill(0);
+    }
+    frame
+}
+
+/// ICMPv6 errors without their flow label, source and checksum.
+fn without_source(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = without_id(one, frame);
+    if Ip::of(&frame).is_some_and(|ip| ip.is_ipv6 && frame.len() > 58) {
+        frame[22..38].fill(0);
+        frame[56..58].fill(0);
     }
     frame
 }
