@@ -45,6 +45,13 @@ pub const REASONS: &[Reason] = &[
         },
     },
     Reason {
+        name: "icmp-next-hop",
+        about: "an ICMP error to a sender behind several next hops takes another one: the kernel selects by the \
+                packet that caused it",
+        is_by_nature: false,
+        explains: answers_elsewhere,
+    },
+    Reason {
         name: "redirect",
         about: "the kernel also sent an ICMP redirect, which it limits by time",
         is_by_nature: true,
@@ -133,6 +140,29 @@ fn without_source(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// Answers without the MTU that they report, and without their checksum.
+fn without_mtu(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = without_id(one, frame);
+    let Some(ip) = Ip::of(&frame) else { return frame };
+    let is_too_big = if ip.is_ipv6 { [2, 0] } else { [3, 4] };
+    if frame.get(ip.transport..ip.transport + 2) == Some(&is_too_big) {
+        frame[ip.transport + 2..ip.transport + 8].fill(0);
+    }
+    frame
+}
+
+/// Both only answered, where there are routes with several next hops, of which the kernel's may not
+/// be reachable.
+fn answers_elsewhere(one: &Difference<'_>) -> bool {
+    let is_error = |kind: Kind| matches!(kind, Kind::Icmp(1 | 2 | 3 | 11, _));
+    let kinds = |outcome: &Outcome| -> Vec<_> {
+        outcome.iter().map(|seen| seen.kind(&one.packet.frame)).collect()
+    };
+    let (kernel, ours) = (kinds(one.kernel), kinds(one.ours));
+    let is_same = kernel.is_empty() || kernel == ours;
+    one.tables.has_multipath() && ours.len() == 1 && ours.into_iter().all(is_error) && is_same
+}
+
 fn without_redirects(one: &Difference<'_>, outcome: &Outcome) -> Vec<(u8, Vec<u8>)> {
     let is_redirect = |kind| matches!(kind, Kind::Icmp(5 | 137, _));
     let rest = outcome.iter().filter(|seen| !is_redirect(seen.kind(&one.packet.frame)));
@@ -155,6 +185,9 @@ fn has_own_source(one: &Difference<'_>) -> bool {
 fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
     let is_whole = |of: &Outcome| of.len() == 1 && is_forwarded(one, of);
     let length = one.packet.frame.len().saturating_sub(14);
+    if !one.ours.is_empty() && all_equal(one, without_mtu) {
+        return true;
+    }
     let is_over = one.tables.smallest_mtu().is_some_and(|mtu| length > mtu);
     is_over && is_whole(one.ours) && !is_whole(one.kernel)
 }
