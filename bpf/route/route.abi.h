@@ -56,8 +56,19 @@ enum xway_reason {
 	XWAY_UNTRANSLATABLE,
 	/* Sent to another host's MAC address: the stack drops it. */
 	XWAY_OTHER_HOST,
+	/* An ICMP error about the packet was sent, as for the next three. */
+	XWAY_SENT_TIME_EXCEEDED,
+	XWAY_SENT_UNREACHABLE,
+	XWAY_SENT_PROHIBITED,
+	XWAY_SENT_TOO_BIG,
+	/* An ICMP error would have been sent, but the limit of such messages is reached. */
+	XWAY_ICMP_LIMIT,
+	/* Cannot be forwarded, and no ICMP error may be sent about it. */
+	XWAY_UNANSWERABLE,
+	/* There is no route to its source, or it leads to another interface. */
+	XWAY_REVERSE_PATH,
 };
-#define XWAY_REASONS (XWAY_OTHER_HOST + 1)
+#define XWAY_REASONS (XWAY_REVERSE_PATH + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256
@@ -156,6 +167,20 @@ enum route_side {
 	ROUTE_DESTINATION = 0,
 	ROUTE_SOURCE = 1,
 } __attribute__((packed));
+
+/* Number of networks whose ICMP errors are counted apart, for their limits. */
+#define ROUTE_BUCKET_BITS 12
+#define ROUTE_BUCKETS (1 << ROUTE_BUCKET_BITS)
+
+/* What the route to the source of a packet must be (RFC 3704). */
+enum route_reverse_path {
+	/* Anything. */
+	ROUTE_REVERSE_PATH_OFF = 0,
+	/* A route to a next hop, through any interface. */
+	ROUTE_REVERSE_PATH_LOOSE = 1,
+	/* A route through the interface that the packet came in from. */
+	ROUTE_REVERSE_PATH_STRICT = 2,
+};
 
 enum route_nat {
 	/* Route only. */

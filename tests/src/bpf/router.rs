@@ -59,14 +59,14 @@ impl<R: Routed> Forward<R> {
 
     pub fn changed(translations: &[&str], changes: &[Change]) -> Self {
         let translations = translations.iter().map(|text| text.parse().unwrap()).collect();
-        Self::build(&Config { translations, ..Config::default() }, changes)
+        Self::configured(&Config { translations, ..Config::default() }, changes)
     }
 
     pub fn with(config: &Config) -> Self {
-        Self::build(config, &[])
+        Self::configured(config, &[])
     }
 
-    fn build(config: &Config, changes: &[Change]) -> Self {
+    pub fn configured(config: &Config, changes: &[Change]) -> Self {
         let mut spec = Spec::parse("forward", OBJECT).unwrap();
         config.apply(&mut spec).unwrap();
         config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();

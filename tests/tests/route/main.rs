@@ -3,6 +3,7 @@
 
 mod command;
 mod forward;
+mod icmp;
 mod isolation;
 mod memory;
 mod truth;

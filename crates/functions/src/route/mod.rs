@@ -6,12 +6,16 @@
 
 pub mod abi;
 mod config;
+mod icmp;
 mod plan;
+mod reverse;
 mod statistics;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
+pub use icmp::{IcmpErrors, IcmpRate};
 pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+pub use reverse::ReversePath;
 pub use statistics::{Lookups, SentTo, lookups, sent};
 
 /// The compiled program.
