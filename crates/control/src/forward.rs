@@ -186,11 +186,18 @@ fn check_lockout(control: &Control, targets: &[&Target], options: &ForwardOption
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Result<()> {
-    let names =
-        [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
-    let [nat4, nat6, translates, tx, own, index] = names.map(|name| generation.map(name));
+    let names = [
+        route::NAT4,
+        route::NAT6,
+        route::TRANSLATES,
+        route::TX,
+        route::PORTS,
+        route::INDEX,
+        route::TAGGED,
+    ];
+    let [nat4, nat6, translates, tx, own, index, tagged] = names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
-    let (tx, own, index) = (tx?, own?, index?);
+    let (tx, own, index, tagged) = (tx?, own?, index?, tagged?);
     let maps = Maps {
         nat4: &nat4,
         nat6: &nat6,
@@ -198,6 +205,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         tx: &tx,
         ports: &own,
         index: &index,
+        tagged: &tagged,
     };
     route::update(config, &ports(targets), &maps)?;
     Ok(())

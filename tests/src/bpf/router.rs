@@ -93,7 +93,7 @@ impl<R: Routed> Forward<R> {
 fn fill<R: Arm>(judge: &Judge<R>, config: &Config, egress: &[u32]) {
     let port = |(ifindex, mac): (&u32, &str)| {
         let mac: Mac = mac.parse().unwrap();
-        route::Port { ifindex: *ifindex, mac: Some(mac.0) }
+        route::Port::untagged(*ifindex, Some(mac.0))
     };
     let ports: Vec<_> = egress.iter().zip([B0, B1]).map(port).collect();
     let maps = Maps::find(|name| Ok::<_, Infallible>(judge.map(name))).unwrap();

@@ -7,10 +7,12 @@
 pub mod abi;
 mod config;
 mod plan;
+mod port;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
-pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
+pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
@@ -33,6 +35,8 @@ pub const TX: &str = "xway_tx";
 pub const PORTS: &str = "route_ports";
 /// Name of the map of the ports' numbers.
 pub const INDEX: &str = "route_index";
+/// Name of the map of the numbers of ports with VLAN tags.
+pub const TAGGED: &str = "route_tagged";
 /// Name of the map through which the memory of routes is kept valid.
 pub const CONTROL: &str = "route_control";
 /// Name of the map of each processor's state.
