@@ -208,8 +208,8 @@ fn unique_replies(config: &Config) -> Result<BTreeMap<Endpoint, &Translation>, C
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::MOST_PORTS;
+    use super::*;
     use spec::MemoryMap;
 
     fn config(translations: &[&str]) -> Config {

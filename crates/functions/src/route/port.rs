@@ -194,8 +194,8 @@ impl PortTables {
             this.tx.insert(bytes(number), bytes(port.device));
             let key = Tagged { device: port.device, outer: entry.outer, inner: entry.inner };
             let is_tagged = port.tags != Tags::NONE;
-            let same = is_tagged
-                && this.tagged.insert(key.to_bytes().to_vec(), bytes(number)).is_some();
+            let same =
+                is_tagged && this.tagged.insert(key.to_bytes().to_vec(), bytes(number)).is_some();
             if same || other.is_some() {
                 return Err(PortConflict::Same { ifindex: port.ifindex });
             }
