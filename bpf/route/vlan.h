@@ -47,6 +47,8 @@ struct route_tags {
 	__be32 inner;
 	/* Bytes of the tags that are in the frame. */
 	__u32 bytes;
+	/* Bytes by which the frame became longer. */
+	int grown;
 	/* EtherType after the tags. */
 	__be16 type;
 };
@@ -159,22 +161,23 @@ xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_tags *
 }
 
 /* Writes the addresses and the port's tags before the packet. */
-xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_tags *tags,
+xway_inline enum xway_reason route_retag(struct xdp_md *ctx, struct route_tags *tags,
 					 const struct route_port *port, __u64 mac)
 {
 	__be32 second = tags->inner ? tags->inner : tags->outer;
 	/* Each is read once: user space may change the port. */
 	__be32 outer = *(volatile __be32 *)&port->outer;
 	__be32 inner = outer ? *(volatile __be32 *)&port->inner : 0;
-	__u32 bytes = (outer ? 4 : 0) + (inner ? 4 : 0);
+	int grown = (outer ? 4 : 0) + (inner ? 4 : 0) - tags->bytes;
 	__u64 own = port->mac;
 	struct ethhdr *eth;
 	__be32 *words;
 
-	if (bytes != tags->bytes && bpf_xdp_adjust_head(ctx, tags->bytes - bytes)) {
+	if (grown && bpf_xdp_adjust_head(ctx, -grown)) {
 		route_restore_ttl(ctx, tags);
 		return XWAY_NO_HEADROOM;
 	}
+	tags->grown = grown;
 	eth = xway_data(ctx);
 	words = (void *)eth + ROUTE_TAGS_AT;
 	if ((void *)words + 10 > xway_data_end(ctx))
@@ -191,7 +194,7 @@ xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_
 
 /* Gives the frame the addresses and tags that it is sent with; XWAY_FORWARDED or what prevents it. */
 xway_inline enum xway_reason route_send(struct xdp_md *ctx, struct ethhdr *eth,
-					const struct route_tags *tags, const struct route_way *way)
+					struct route_tags *tags, const struct route_way *way)
 {
 	struct route_port *port = route_port(way->egress);
 

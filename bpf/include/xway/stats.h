@@ -36,17 +36,26 @@ struct {
 /* The highest reason. Its type adds the names of all reasons to the object's BTF. */
 const volatile enum xway_reason xway_last_reason = XWAY_REASONS - 1;
 
-/* Counts the packet and returns the verdict: the only exit of a program. */
-xway_inline int xway_done(struct xdp_md *ctx, int frags, __u32 verdict, enum xway_reason reason)
+/*
+ * Counts the packet and returns the verdict: the only exit of a program. `grown` are the bytes by
+ * which the program made the frame longer.
+ */
+xway_inline int xway_done_grown(struct xdp_md *ctx, int frags, __u32 verdict,
+				enum xway_reason reason, int grown)
 {
 	__u32 index = reason * XWAY_VERDICTS + verdict;
 	struct xway_count *count = bpf_map_lookup_elem(&xway_stats, &index);
 
 	if (count) {
 		count->packets++;
-		count->bytes += xway_frame_bytes(ctx, frags);
+		count->bytes += xway_frame_bytes(ctx, frags) - grown;
 	}
 	return verdict;
+}
+
+xway_inline int xway_done(struct xdp_md *ctx, int frags, __u32 verdict, enum xway_reason reason)
+{
+	return xway_done_grown(ctx, frags, verdict, reason, 0);
 }
 
 #endif
