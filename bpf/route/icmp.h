@@ -118,7 +118,8 @@ xway_inline int route_find_exit(const struct xdp_md *ctx, __u32 ifindex, __u32 *
 		return 1;
 	*number = route_port_of(ifindex);
 	port = route_port(*number);
-	return port && port->ifindex == ifindex;
+	/* Without tags, which are written to forwarded packets only. */
+	return port && port->ifindex == ifindex && !port->outer;
 }
 
 /* Makes a frame of the length with `head` bytes before what it has now. */

@@ -7,3 +7,4 @@ mod icmp;
 mod isolation;
 mod memory;
 mod truth;
+mod vlan;
