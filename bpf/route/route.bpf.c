@@ -24,6 +24,11 @@ const volatile __u32 route_malformed = XDP_PASS;
 #include <xway/store.h>
 #include <xway/tag.h>
 
+#ifdef ROUTE_CONNTRACK
+#include "conntrack.h"
+#else
+#include "untracked.h"
+#endif
 #include "lookup.h"
 #include "nat4.h"
 #include "nat6.h"
@@ -90,6 +95,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
 	const __be32 *ports;
@@ -105,6 +111,8 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	ports = route_ports_at(cur, ip->protocol);
 	if (reason == XWAY_FORWARDED && route_may_have_translation())
 		reason = route_translate4(cur, ip);
+	if (reason == XWAY_FORWARDED)
+		reason = route_established4(ctx, cur, ip, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -117,8 +125,10 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.protocol = ip->protocol,
 		.family = ROUTE_AF_INET,
 	};
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	if (reason == XWAY_FORWARDED) {
+		route_apply4(&established, ip);
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
 	}
@@ -140,6 +150,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
 	const __be32 *ports;
@@ -156,6 +167,8 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	ports = route_ports_at(cur, protocol);
 	if (reason == XWAY_FORWARDED && route_may_have_translation())
 		reason = route_translate6(cur, ip, protocol);
+	if (reason == XWAY_FORWARDED)
+		reason = route_established6(ctx, cur, ip, protocol, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -168,9 +181,12 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
-	if (reason == XWAY_FORWARDED)
+	if (reason == XWAY_FORWARDED) {
+		route_apply6(&established, ip);
 		ip->hop_limit--;
+	}
 	return reason;
 }
 

@@ -76,10 +76,13 @@ pub enum Reason {
     NoTranslation = 22,
     Untranslatable = 23,
     OtherHost = 24,
+    NotEstablished = 25,
+    Handshake = 26,
+    ConntrackHelper = 27,
 }
 
 impl Reason {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -105,6 +108,9 @@ impl Reason {
         Self::NoTranslation,
         Self::Untranslatable,
         Self::OtherHost,
+        Self::NotEstablished,
+        Self::Handshake,
+        Self::ConntrackHelper,
     ];
 
     /// As counters, JSON and options spell it.
@@ -135,6 +141,9 @@ impl Reason {
             Self::NoTranslation => "no-translation",
             Self::Untranslatable => "untranslatable",
             Self::OtherHost => "other-host",
+            Self::NotEstablished => "not-established",
+            Self::Handshake => "handshake",
+            Self::ConntrackHelper => "conntrack-helper",
         }
     }
 }
