@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
-use crate::{Configured, Control, Placement, chain, lockout};
+use crate::{Configured, Control, Placement, chain, conntrack, firewall, lockout};
 
 /// What to forward, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,7 @@ pub fn configure(
         interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
+    firewall::check(config)?;
     let all: Vec<&Target> = targets.iter().collect();
     check_lockout(control, &all, options)?;
     let record = record(options, &all);
@@ -109,6 +110,10 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::MemorySize { interface }.into());
     }
+    if generation.map_if_kept(route::TIMEOUTS)?.is_some() != options.config.conntrack {
+        let (interface, conntrack) = (target.interface.clone(), !options.config.conntrack);
+        return Err(FunctionError::Conntrack { interface, conntrack }.into());
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -156,7 +161,7 @@ fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.
 fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let globals = spec.globals();
     let nat = globals.iter().find(|global| global.name == NAT_MODE);
@@ -172,7 +177,8 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
 /// The program would end the session of this process on one of the interfaces.
 fn check_lockout(control: &Control, targets: &[&Target], options: &ForwardOptions) -> Result<()> {
     let ForwardOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    conntrack::check(config)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let (program, lockout) = ((&spec, route::PROGRAM), placement.lockout());
     targets.iter().try_for_each(|target| {
@@ -232,8 +238,9 @@ fn attach(targets: &[&Target], options: &ForwardOptions, record: &Record) -> Res
 /// The object, with everything that is the same on all interfaces.
 fn spec(options: &ForwardOptions, record: &Record) -> Result<Spec> {
     let ForwardOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
+    conntrack::apply(config, &mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
@@ -292,6 +299,7 @@ impl<'a> NewRouter<'a> {
         (options, large): (&'a ForwardOptions, bool),
     ) -> Result<Self> {
         let first = targets[0];
+        firewall::check(&options.config)?;
         check_lockout(first.slot.control(), targets, options)?;
         let spec = spec(options, &record(options, targets))?;
         let program = if large { route::PROGRAM_FRAGS } else { route::PROGRAM };

@@ -58,8 +58,19 @@ impl Record {
     ) -> Self {
         let mut interfaces = interfaces.to_vec();
         interfaces.sort();
-        let route::Config { nat, translations, replies, malformed, memory } = config.clone();
-        let forward = ForwardTable { interfaces, nat, translations, replies, malformed, memory };
+        let config = config.clone();
+        let route::Config { nat, replies, malformed, memory, conntrack, past_firewall, .. } =
+            config;
+        let forward = ForwardTable {
+            interfaces,
+            nat,
+            translations: config.translations,
+            replies,
+            malformed,
+            memory,
+            conntrack,
+            past_firewall,
+        };
         let program = ProgramTable {
             forward: Some(forward),
             ignore_stripped_tags,

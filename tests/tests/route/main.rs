@@ -4,4 +4,5 @@
 mod forward;
 mod isolation;
 mod memory;
+mod stack_nat;
 mod truth;

@@ -108,7 +108,8 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
         if generation.map_if_kept(route::PORTS)?.is_none() {
             return Err(ChainError::OlderVersion { program: name.to_owned() }.into());
         }
-        let (mut spec, config) = (Spec::parse(name, route::OBJECT)?, table.config());
+        let config = table.config();
+        let mut spec = Spec::parse(name, config.object())?;
         config.apply(&mut spec)?;
         config.size_memory(&mut spec, sys::cpu::possible()?)?;
         for (global, value) in pairs(&record.program.set) {

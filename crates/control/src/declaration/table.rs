@@ -123,6 +123,10 @@ pub struct ForwardTable {
     /// Routes that each processor remembers.
     #[serde(skip_serializing_if = "is_usual_memory")]
     pub memory: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    pub conntrack: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    pub past_firewall: bool,
 }
 
 impl Default for ForwardTable {
@@ -134,6 +138,8 @@ impl Default for ForwardTable {
             replies: true,
             malformed: PassOrDrop::default(),
             memory: Config::default().memory,
+            conntrack: false,
+            past_firewall: false,
         }
     }
 }
@@ -141,8 +147,9 @@ impl Default for ForwardTable {
 impl ForwardTable {
     /// The configuration without the interfaces.
     pub fn config(&self) -> Config {
-        let Self { nat, replies, malformed, memory, .. } = *self;
-        Config { nat, translations: self.translations.clone(), replies, malformed, memory }
+        let Self { nat, replies, malformed, memory, conntrack, past_firewall, .. } = *self;
+        let translations = self.translations.clone();
+        Config { nat, translations, replies, malformed, memory, conntrack, past_firewall }
     }
 }
 

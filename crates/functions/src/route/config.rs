@@ -9,7 +9,7 @@ use packet::{IpProtocol, ParseError};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use super::{PROCESSORS, SETS, abi};
+use super::{CONNTRACK_OBJECT, OBJECT, PROCESSORS, SETS, abi};
 use crate::PassOrDrop;
 
 /// Translations, and what happens to packets without one.
@@ -26,6 +26,11 @@ pub struct Config {
     /// Routes that each processor remembers, rounded up to a power of two; 0 for none. All
     /// processors together have at most 64 MiB for them.
     pub memory: u32,
+    /// Translate packets of established connections as the kernel's connection tracking records
+    /// them, and leave all other packets to the stack.
+    pub conntrack: bool,
+    /// Route although the stack's firewall has rules, which packets that XDP forwards do not meet.
+    pub past_firewall: bool,
 }
 
 /// Whether addresses are translated.
@@ -67,11 +72,19 @@ impl Default for Config {
             replies: true,
             malformed: PassOrDrop::default(),
             memory: REMEMBERED,
+            conntrack: false,
+            past_firewall: false,
         }
     }
 }
 
 impl Config {
+    /// The compiled program.
+    #[must_use]
+    pub fn object(&self) -> &'static [u8] {
+        if self.conntrack { CONNTRACK_OBJECT } else { OBJECT }
+    }
+
     /// Sets the program's globals, before it is loaded.
     ///
     /// # Errors

@@ -14,6 +14,10 @@ pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
+/// The program that translates established connections, which needs the kernel's connection
+/// tracking (Linux 6.0) and types.
+pub const CONNTRACK_OBJECT: &[u8] =
+    include_bytes!("../../../../bpf/prebuilt/route_conntrack.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_route";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is
@@ -39,6 +43,12 @@ pub const CONTROL: &str = "route_control";
 pub const PROCESSORS: &str = "route_processors";
 /// Name of the map of remembered routes.
 pub const SETS: &str = "route_sets";
+/// Name of the map of timeouts, which only the program that translates connections has.
+pub const TIMEOUTS: &str = "route_timeouts";
+/// Global with the timeout of established TCP connections in milliseconds.
+pub const TCP_TIMEOUT: &str = "route_tcp_timeout_ms";
+/// Global with the timeout of UDP streams in milliseconds.
+pub const UDP_TIMEOUT: &str = "route_udp_timeout_ms";
 /// Global that routes frames to any MAC address: for captures, which are of another host.
 pub const ANY_MAC: &str = "route_any_mac";
 /// Global with the number of the only port that packets come in from.

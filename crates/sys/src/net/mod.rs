@@ -5,6 +5,7 @@
 //! thread's namespace: that is [`netns`](crate::netns).
 
 mod address;
+mod base_chains;
 mod batch;
 mod conntrack;
 mod conversation;
@@ -33,6 +34,7 @@ use netlink_packet_core::{Emitable, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
 
 pub use address::{Address, NewAddress};
+pub use base_chains::{BaseChain, Hook};
 pub use conntrack::{TrackedConnection, tracked_connections};
 pub use create::{NewVeth, VethEnd};
 pub use datagrams::Datagrams;

@@ -177,6 +177,16 @@ pub struct ForwardArgs {
     #[arg(long, requires = "nat")]
     pub no_replies: bool,
 
+    /// Translate established connections as the kernel's connection tracking does (NAT of nft)
+    ///
+    /// All other packets go to the stack, which establishes and closes connections.
+    #[arg(long, conflicts_with = "nat")]
+    pub conntrack: bool,
+
+    /// Forward although nft has rules that the stack applies to forwarded packets
+    #[arg(long)]
+    pub past_firewall: bool,
+
     /// Number of routes that each processor remembers; 0 to ask the kernel for each packet
     #[arg(long, value_name = "ROUTES", default_value_t = Config::default().memory)]
     pub memory: u32,

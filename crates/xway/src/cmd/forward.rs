@@ -21,5 +21,7 @@ fn config(args: &ForwardArgs) -> Result<Config> {
     let translations = args.nat.iter().map(|rule| Ok(rule.parse()?)).collect::<Result<Vec<_>>>()?;
     let nat = if args.nat_only { Nat::Required } else { Nat::Optional };
     let (replies, memory) = (!args.no_replies, args.memory);
-    Ok(Config { nat, translations, replies, memory, ..Config::default() })
+    let (conntrack, past_firewall) = (args.conntrack, args.past_firewall);
+    let config = Config { nat, translations, replies, memory, ..Config::default() };
+    Ok(Config { conntrack, past_firewall, ..config })
 }

@@ -1,0 +1,46 @@
+//! What translations of the kernel's connection tracking need: its settings in this namespace.
+//!
+//! Rule: settings are read, not changed.
+
+use functions::route::{self, Config};
+use spec::Spec;
+use sys::netns::NetNs;
+
+use crate::error::{FunctionError, Result};
+
+/// Whether the namespace is prepared.
+///
+/// # Errors
+/// There is no connection tracking, it checks TCP windows, or the configuration has translations
+/// of its own.
+pub fn check(config: &Config) -> Result<()> {
+    if !config.conntrack {
+        return Ok(());
+    }
+    if !config.translations.is_empty() {
+        return Err(FunctionError::TwoTranslations.into());
+    }
+    let liberal = NetNs::current()?.sysctl(LIBERAL).map_err(FunctionError::NoConntrack)?;
+    if liberal.trim() == "0" { Err(FunctionError::TcpWindows.into()) } else { Ok(()) }
+}
+
+/// Sets the timeouts that the program keeps entries alive by, as they are now.
+///
+/// # Errors
+/// There is no connection tracking, or the object is not that of `route`.
+pub fn apply(config: &Config, spec: &mut Spec) -> Result<()> {
+    if !config.conntrack {
+        return Ok(());
+    }
+    let netns = NetNs::current()?;
+    for (global, setting) in [(route::TCP_TIMEOUT, TCP), (route::UDP_TIMEOUT, UDP)] {
+        let text = netns.sysctl(setting).map_err(FunctionError::NoConntrack)?;
+        let Ok(seconds) = text.trim().parse::<u32>() else { continue };
+        spec.set_global(global, &seconds.saturating_mul(1000).to_le_bytes())?;
+    }
+    Ok(())
+}
+
+const LIBERAL: &str = "netfilter/nf_conntrack_tcp_be_liberal";
+const TCP: &str = "netfilter/nf_conntrack_tcp_timeout_established";
+const UDP: &str = "netfilter/nf_conntrack_udp_timeout_stream";
