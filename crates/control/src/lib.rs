@@ -1,7 +1,7 @@
 //! The control plane: which programs run on an interface, who owns them, and how they change.
 //!
 //! ```text
-//!  Control ──▶ attach, detach, drop, forward    one call each: load, replace in one step, keep
+//!  Control ──▶ attach, detach, drop, route    one call each: load, replace in one step, keep
 //!     │
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
@@ -57,7 +57,7 @@
 //! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
 //! `counters` and `rates`; `lockout`, `deadline` and `dispatcher` (of
 //! libxdp); `target`, `record` and `tags` (an interface that is being changed); `attach`;
-//! then the functions `drop`, `forward` and `filter`; `apply`, which calls them for a
+//! then the functions `drop`, `route` and `filter`; `apply`, which calls them for a
 //! `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
 
@@ -71,7 +71,6 @@ pub mod chain;
 pub mod check;
 mod composition;
 pub mod confirmation;
-mod conntrack;
 pub mod counters;
 pub mod daemon;
 mod deadline;
@@ -83,9 +82,7 @@ pub mod doctor;
 pub mod drop;
 pub mod error;
 pub mod filter;
-mod firewall;
 pub mod folder;
-pub mod forward;
 pub mod hits;
 pub mod host;
 pub mod inventory;
@@ -101,6 +98,7 @@ pub mod object;
 pub mod overview;
 pub mod rates;
 pub mod record;
+pub mod route;
 pub mod route_memory;
 pub mod session;
 pub mod snapshot;

@@ -22,7 +22,7 @@ use sys::thread::monotonic_ns;
 
 use crate::Control;
 use crate::error::Result;
-use crate::forward;
+use crate::route::router;
 use crate::state::State;
 
 /// Follows the routes of a network namespace for the routers that run in it.
@@ -202,7 +202,7 @@ fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Map>> {
     let slot = state.slot(netns, link.ifindex);
     let mut maps = Vec::new();
     for (_mode, program) in link.xdp.programs() {
-        if let Some((generation, _)) = forward::router(&slot, program)? {
+        if let Some((generation, _)) = router(&slot, program)? {
             maps.push(generation.map(route::CONTROL)?);
         }
     }

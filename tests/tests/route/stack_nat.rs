@@ -29,8 +29,7 @@ table inet translations {
 ";
 const LIBERAL: &str = "netfilter/nf_conntrack_tcp_be_liberal";
 /// The router by its address towards the client, and the server.
-const PAIRS: [(&str, &str); 2] =
-    [("10.0.1.1", "10.0.2.2"), ("[fd00:0:0:1::1]", "[fd00:0:0:2::2]")];
+const PAIRS: [(&str, &str); 2] = [("10.0.1.1", "10.0.2.2"), ("[fd00:0:0:1::1]", "[fd00:0:0:2::2]")];
 
 struct Net {
     net: Router,
@@ -154,4 +153,149 @@ fn established_tcp_is_translated_and_ends_in_the_stack() {
         .unwrap();
     }
     assert!(net.packets("handshake") >= 4 * 4, "SYN and FIN of both ends");
+}
+
+#[test]
+fn udp_is_translated_when_assured_and_kept_alive() {
+    let net = Net::new(RULES);
+    net.net.b.set_sysctl(LIBERAL, "1").unwrap();
+    net.net.b.set_sysctl("netfilter/nf_conntrack_udp_timeout_stream", "8").unwrap();
+    net.forward(&["--conntrack"]).ended(0);
+    for (router, server, any) in
+        [(PAIRS[0].0, PAIRS[0].1, "0.0.0.0:0"), (PAIRS[1].0, PAIRS[1].1, "[::]:0")]
+    {
+        let client = net.net.a.run(|| UdpSocket::bind(any)).unwrap().unwrap();
+        let service = net.net.c.run(|| UdpSocket::bind(address(server, 5353))).unwrap().unwrap();
+        for socket in [&client, &service] {
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        }
+        let mut buffer = [0; 64];
+        let mut ask = |text: &[u8]| {
+            client.send_to(text, address(router, 53)).unwrap();
+            let (length, from) = service.recv_from(&mut buffer).unwrap();
+            assert_eq!(&buffer[..length], text);
+            service.send_to(text, from).unwrap();
+            let (length, from) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..length], from), (text, address(router, 53)));
+        };
+        let before = net.packets("forwarded");
+        // The stack assures an entry after two seconds.
+        until("the entry to be assured", PATIENCE, || {
+            ask(b"first");
+            Ok((net.packets("forwarded") > before).then_some(()))
+        })
+        .unwrap();
+        let (before, stack) = (net.packets("forwarded"), net.packets("not-established"));
+        (0..100_u8).for_each(|number| ask(&[number; 20]));
+        assert_eq!(net.packets("forwarded") - before, 200);
+        assert_eq!(net.packets("not-established"), stack);
+
+        let port = client.local_addr().unwrap().port();
+        let left = || {
+            let is = |entry: &TrackedConnection| entry.tuples[0].0.port() == port;
+            net.entry(is).expect("the entry").timeout_s
+        };
+        until("the entry to age", PATIENCE, || Ok((left() <= 5).then_some(()))).unwrap();
+        ask(b"again");
+        assert!((6..=8).contains(&left()), "{}", left());
+        assert_eq!(net.packets("not-established"), stack, "the stack saw none of these");
+    }
+}
+
+#[test]
+fn connections_with_a_helper_stay_in_the_stack() {
+    let helper = "\
+table inet helpers {
+  ct helper ftp { type \"ftp\" protocol tcp; }
+  chain assign {
+    type filter hook prerouting priority filter;
+    tcp dport 2121 ct helper set \"ftp\"
+  }
+}
+";
+    let net = Net::new(RULES);
+    net.net.b.set_sysctl(LIBERAL, "1").unwrap();
+    if let Err(error) = nft::run(&net.net.b, &["-f", "-"], helper) {
+        assert!(error.contains("No such file"), "{error}");
+        eprintln!("skipped: this kernel has no helper for FTP: {error}");
+        return;
+    }
+    net.forward(&["--conntrack", "--past-firewall"]).ended(0);
+    for (port, reason) in [(2121, "conntrack-helper"), (2122, "forwarded")] {
+        let to = address("10.0.2.2", port);
+        let (client, server) = net.connect(to, to);
+        let before = net.packets(reason);
+        exchange(&client, &server, 100_000);
+        assert!(net.packets(reason) > before, "{port}");
+    }
+}
+
+/// What the program is not for goes to the stack, which answers as without the program.
+#[test]
+fn what_has_no_entry_goes_to_the_stack() {
+    let net = Net::translating(RULES);
+    let ping = |to: &str| {
+        let mut ping = net.net.a.command("ping").unwrap();
+        ping.args(["-c", "1", "-W", "5", to]).output().unwrap().status.success()
+    };
+    assert!(ping("10.0.2.2") && ping("fd00:0:0:2::2"), "masqueraded by the stack");
+    assert_eq!(net.packets("forwarded"), 0);
+    let refused = || TcpStream::connect_timeout(&address("10.0.1.1", 80), PATIENCE);
+    let error = net.net.a.run(refused).unwrap().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+// ---- the firewall ---------------------------------------------------------------------------
+
+#[test]
+fn start_shows_the_rules_that_packets_would_not_meet() {
+    let rules = "\
+table ip filter {
+  chain inner { accept; }
+  chain forward {
+    type filter hook forward priority 0; policy drop;
+    ip saddr 10.0.1.2 accept
+    jump inner
+  }
+  chain input { type filter hook input priority 0; policy drop; }
+}
+table inet nothing { chain forward { type filter hook forward priority 5; } }
+table ip6 marks { chain pre { type filter hook prerouting priority mangle; meta mark set 1; } }
+table ip translations { chain out { type nat hook postrouting priority 100; masquerade; } }
+";
+    let net = Net::new(rules);
+    let chains = [
+        "ip filter forward: type filter, hook forward, priority 0, policy drop, 2 rules",
+        "ip6 marks pre: type filter, hook prerouting, priority -150, policy accept, 1 rule",
+        "ip translations out: type nat, hook postrouting, priority 100, policy accept, 1 rule",
+    ];
+    let text = net.forward(&[]).error();
+    for chain in chains {
+        assert!(text.contains(chain), "{chain}: {text}");
+    }
+    assert!(text.contains("--past-firewall"), "{text}");
+    assert!(!text.contains("nothing") && !text.contains("input"), "{text}");
+    assert_eq!(net.net.b.netlink().unwrap().link("eth0").unwrap().xdp.programs().count(), 0);
+
+    net.net.b.set_sysctl(LIBERAL, "1").unwrap();
+    let text = net.forward(&["--conntrack"]).error();
+    assert!(text.contains(chains[0]) && !text.contains("translations"), "{text}");
+    net.forward(&["--past-firewall"]).ended(0);
+    assert!(net.forward(&[]).error().contains(chains[0]), "a change of what runs, too");
+
+    let text = net.forward(&["--past-firewall", "--conntrack"]).error();
+    assert!(text.contains("without --conntrack; --replace"), "{text}");
+    net.forward(&["--past-firewall", "--conntrack", "--replace"]).ended(0);
+    net.forward(&["--past-firewall", "--conntrack"]).ended(0);
+    assert!(net.forward(&["--past-firewall"]).error().contains("with --conntrack"));
+}
+
+#[test]
+fn connection_tracking_must_not_check_windows() {
+    let net = Net::new(RULES);
+    net.net.b.set_sysctl(LIBERAL, "0").unwrap();
+    let text = net.forward(&["--conntrack"]).error();
+    assert!(text.contains("nf_conntrack_tcp_be_liberal=1"), "{text}");
+    let text = net.forward(&["--conntrack", "--nat", "10.1.0.2 -> 10.0.2.2"]).error();
+    assert!(text.contains("cannot be used with"), "{text}");
 }

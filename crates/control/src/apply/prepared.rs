@@ -17,9 +17,9 @@ use crate::drop::{self, DropOptions};
 use crate::error::{Error, Result};
 use crate::filter::update::Update;
 use crate::filter::{ApplyOptions, FilterPlacement, ruleset, source, temporary};
-use crate::forward::{self, ForwardOptions};
 use crate::lockout::Lockout;
 use crate::object::{self, Opened};
+use crate::route::{self, RouteOptions};
 use crate::target::{Place, Placement};
 
 /// A declaration, ready to be compared with what runs.
@@ -35,7 +35,7 @@ pub struct Prepared {
 pub enum Request {
     Filter(Box<File>, Box<ApplyOptions>),
     Drop(DropOptions),
-    Forward(ForwardOptions),
+    Forward(RouteOptions),
     Object(Box<Opened>, AttachOptions),
 }
 
@@ -82,7 +82,7 @@ impl Request {
                 drop::configure(control, first, &asked)?;
             }
             Self::Forward(asked) => {
-                forward::configure(control, interfaces, &asked)?;
+                route::configure(control, interfaces, &asked)?;
             }
             Self::Object(mut opened, asked) => {
                 attach::attach(control, first, &mut opened, &asked)?;
@@ -192,7 +192,7 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
             let set = table.drop.as_ref().map(|table| table.rules.clone());
             Request::Drop(DropOptions { set, placement, ..DropOptions::default() })
         }
-        Kind::Forward(config) => Request::Forward(ForwardOptions {
+        Kind::Forward(config) => Request::Forward(RouteOptions {
             config: (**config).clone(),
             ignore_stripped_tags: table.ignore_stripped_tags,
             placement,

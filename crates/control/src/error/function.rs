@@ -16,6 +16,9 @@ pub enum FunctionError {
         interfaces.join(" and ")
     )]
     InterfaceOmitted { interfaces: Vec<String>, omitted: String },
+    /// No router runs on the interface.
+    #[error("no router runs on {interface}: `xway route show` lists routers")]
+    NoRouter { interface: String },
     /// `forward` was loaded with a memory of another size.
     #[error("forward runs on {interface} with another --memory; --replace it")]
     MemorySize { interface: String },

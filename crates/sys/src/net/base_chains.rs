@@ -13,7 +13,7 @@ use crate::error::Result;
 /// A chain that the stack calls at a hook of IPv4, IPv6 or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseChain {
-    /// `ip`, `ip6` or `inet`.
+    /// `ip`, `ip6` or `inet` of nftables, `iptables` or `ip6tables` of the older tools.
     pub family: &'static str,
     pub table: String,
     pub name: String,
@@ -49,9 +49,8 @@ impl Hook {
         }
     }
 
-    fn from_number(number: u32) -> Option<Self> {
-        let all =
-            [Self::Prerouting, Self::Input, Self::Forward, Self::Output, Self::Postrouting];
+    pub(super) fn from_number(number: u32) -> Option<Self> {
+        let all = [Self::Prerouting, Self::Input, Self::Forward, Self::Output, Self::Postrouting];
         all.get(number as usize).copied()
     }
 }
@@ -67,9 +66,7 @@ impl Nftables {
             Ok(replies) => {
                 Ok(replies.iter().filter_map(|reply| base_chain(&reply.payload)).collect())
             }
-            Err(error) if [libc::EINVAL, libc::EOPNOTSUPP].contains(&error.errno) => {
-                Ok(Vec::new())
-            }
+            Err(error) if [libc::EINVAL, libc::EOPNOTSUPP].contains(&error.errno) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

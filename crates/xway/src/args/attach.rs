@@ -1,10 +1,9 @@
-//! `attach`, `detach`, `status`, `drop`, `forward`.
+//! `attach`, `detach`, `status`, `drop`.
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use control::lockout::Lockout;
-use functions::route::Config;
 
 use super::object::ObjectArgs;
 use super::value::{assignment, duration};
@@ -154,46 +153,6 @@ pub struct DropArgs {
     /// Remove a loaded rule (may be repeated)
     #[arg(long, value_name = "RULE", conflicts_with = "rules")]
     pub remove: Vec<String>,
-
-    #[command(flatten)]
-    pub placement: Placement,
-}
-
-#[derive(Debug, Args)]
-pub struct ForwardArgs {
-    /// Network interfaces to forward between
-    #[arg(required = true, value_name = "IFACE")]
-    pub ifaces: Vec<String>,
-
-    /// Destination NAT rule, such as '10.1.0.2 udp 1234 -> 10.1.1.2' (may be repeated)
-    #[arg(long, value_name = "RULE")]
-    pub nat: Vec<String>,
-
-    /// Pass packets that match no NAT rule to the stack instead of routing them
-    #[arg(long, requires = "nat")]
-    pub nat_only: bool,
-
-    /// Do not translate the source address of replies
-    #[arg(long, requires = "nat")]
-    pub no_replies: bool,
-
-    /// Translate established connections as the kernel's connection tracking does (NAT of nft)
-    ///
-    /// All other packets go to the stack, which establishes and closes connections.
-    #[arg(long, conflicts_with = "nat")]
-    pub conntrack: bool,
-
-    /// Forward although nft has rules that the stack applies to forwarded packets
-    #[arg(long)]
-    pub past_firewall: bool,
-
-    /// Number of routes that each processor remembers; 0 to ask the kernel for each packet
-    #[arg(long, value_name = "ROUTES", default_value_t = Config::default().memory)]
-    pub memory: u32,
-
-    /// Attach even if the program cannot see VLAN tags; tagged frames are then routed as untagged
-    #[arg(long)]
-    pub ignore_stripped_tags: bool,
 
     #[command(flatten)]
     pub placement: Placement,

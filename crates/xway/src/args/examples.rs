@@ -131,6 +131,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Translate a destination", "forward eth1 eth2 --nat '10.1.0.2 udp 1234 -> 10.1.1.2'"),
         ],
     ),
+    (
+        "route start",
+        &[
+            ("Route between two interfaces", "route start eth1 eth2"),
+            (
+                "Translate a destination",
+                "route start eth1 eth2 --nat '10.1.0.2 udp 1234 -> 10.1.1.2'",
+            ),
+        ],
+    ),
+    ("route stop", &[("Stop the router of two interfaces", "route stop eth1 eth2")]),
     ("filter check", &[("Explain a rule file and its warnings", "filter check rules.toml")]),
     (
         "filter explain",

@@ -18,6 +18,7 @@ mod measure;
 mod object;
 #[cfg(test)]
 mod page;
+mod route;
 mod run;
 mod scenario;
 mod sink;
@@ -32,7 +33,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
-pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, StatusArgs};
+pub use attach::{AttachArgs, DetachArgs, DropArgs, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use capture::{CaptureArgs, PointArg};
 pub use chain::{ChainAction, ChainAddArgs, ChainArgs};
@@ -50,6 +51,7 @@ pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
+pub use route::{RouteAction, RouteStartArgs, RouteStopArgs};
 pub use run::{RunArgs, RuntimeArg};
 pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
@@ -138,8 +140,11 @@ pub enum Command {
     WhyDrop(WhyDropArgs),
     /// Drop packets by destination, protocol and port
     Drop(DropArgs),
-    /// Forward packets by the routing table, with destination NAT
-    Forward(ForwardArgs),
+    /// Route packets in the driver by the kernel's tables, and show what is routed and why
+    #[command(subcommand)]
+    Route(RouteAction),
+    /// Route packets, as `route start` does, whose other name this is
+    Forward(RouteStartArgs),
     /// Filter packets by ordered rules that are compiled to a program
     #[command(subcommand)]
     Filter(FilterAction),

@@ -28,6 +28,7 @@ pub mod ndr;
 pub mod output;
 pub mod prog;
 pub mod replay;
+pub mod route;
 pub mod run;
 pub mod sink;
 pub mod state;

@@ -1,5 +1,11 @@
-//! The built-in `forward` program, a router with destination NAT. It is attached to all requested
-//! interfaces or to none.
+//! The built-in router: attaching it to all requested interfaces or to none, and detaching it.
+//!
+//! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
+//! versions do, so that a running router is found, continued and replaced whatever attached it.
+
+mod conntrack;
+mod firewall;
+mod stop;
 
 use functions::route::{self, Config, Maps, Nat, Port};
 use kernel::Map;
@@ -15,18 +21,20 @@ use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
-use crate::{Configured, Control, Placement, chain, conntrack, firewall, lockout};
+use crate::{Configured, Control, Placement, chain, lockout};
 
-/// What to forward, and how the program is attached.
+pub use stop::{Stopped, stop};
+
+/// What to route, and how the program is attached.
 #[derive(Clone, Debug, Default)]
-pub struct ForwardOptions {
+pub struct RouteOptions {
     pub config: Config,
     /// Attach even if VLAN tags cannot be seen; tagged frames are then routed as untagged ones.
     pub ignore_stripped_tags: bool,
     pub placement: Placement,
 }
 
-/// Forwards between interfaces of this namespace. If `forward` runs on exactly these interfaces,
+/// Routes between interfaces of this namespace. If the router runs on exactly these interfaces,
 /// only its maps are changed.
 ///
 /// # Errors
@@ -34,7 +42,7 @@ pub struct ForwardOptions {
 pub fn configure(
     control: &Control,
     interfaces: &[String],
-    options: &ForwardOptions,
+    options: &RouteOptions,
 ) -> Result<Configured> {
     let writer = Writer::open(control)?;
     let scope = if interfaces.len() > 1 { Scope::Several } else { Scope::One };
@@ -68,13 +76,13 @@ pub fn configure(
     })
 }
 
-fn record(options: &ForwardOptions, targets: &[&Target]) -> Record {
+fn record(options: &RouteOptions, targets: &[&Target]) -> Record {
     let interfaces: Vec<_> = targets.iter().map(|target| target.interface.clone()).collect();
-    let ForwardOptions { config, ignore_stripped_tags, placement } = options;
+    let RouteOptions { config, ignore_stripped_tags, placement } = options;
     Record::of_forward(config, &interfaces, *ignore_stripped_tags, placement)
 }
 
-/// A generation of `forward`, if all interfaces run it with the same tables: changing these tables
+/// A generation of the router, if all interfaces run it with the same tables: changing these tables
 /// changes all of them.
 ///
 /// # Errors
@@ -83,7 +91,7 @@ fn record(options: &ForwardOptions, targets: &[&Target]) -> Record {
 fn running(
     writer: &Writer,
     targets: &[Target],
-    options: &ForwardOptions,
+    options: &RouteOptions,
 ) -> Result<Option<Generation>> {
     let placement = &options.placement;
     let renews = placement.replace || placement.renews();
@@ -122,7 +130,7 @@ fn running(
     Ok(Some(generation))
 }
 
-/// The generation of a program if it is `forward`, and the id of its table of interfaces, which
+/// The generation of a program if it is a router, and the id of its table of interfaces, which
 /// programs that route between each other share.
 pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
@@ -135,7 +143,7 @@ pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u3
     Ok(Some((generation, tables)))
 }
 
-/// Names of all interfaces of this namespace that run `forward` with these tables.
+/// Names of all interfaces of this namespace that run a router with these tables.
 fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
     let netns = NetNs::current()?.id()?;
     let runs = |link: &Link| -> Result<bool> {
@@ -175,8 +183,8 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// # Errors
 /// The program would end the session of this process on one of the interfaces.
-fn check_lockout(control: &Control, targets: &[&Target], options: &ForwardOptions) -> Result<()> {
-    let ForwardOptions { config, placement, .. } = options;
+fn check_lockout(control: &Control, targets: &[&Target], options: &RouteOptions) -> Result<()> {
+    let RouteOptions { config, placement, .. } = options;
     conntrack::check(config)?;
     let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
@@ -212,8 +220,8 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
 /// Attaches a program of its own to each interface, because a program that queries a device for
 /// tags is bound to that device. All programs share tables and counters. Where programs of this
 /// project run already, it joins their chain.
-fn attach(targets: &[&Target], options: &ForwardOptions, record: &Record) -> Result<()> {
-    let ForwardOptions { config, placement, .. } = options;
+fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Result<()> {
+    let RouteOptions { config, placement, .. } = options;
     let spec = spec(options, record)?;
     let large = targets.iter().any(|target| target.has_large_frames());
     by_frame_size(large, [route::PROGRAM, route::PROGRAM_FRAGS], |program| {
@@ -236,8 +244,8 @@ fn attach(targets: &[&Target], options: &ForwardOptions, record: &Record) -> Res
 }
 
 /// The object, with everything that is the same on all interfaces.
-fn spec(options: &ForwardOptions, record: &Record) -> Result<Spec> {
-    let ForwardOptions { config, placement, .. } = options;
+fn spec(options: &RouteOptions, record: &Record) -> Result<Spec> {
+    let RouteOptions { config, placement, .. } = options;
     let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     conntrack::apply(config, &mut spec)?;
@@ -254,7 +262,7 @@ fn tagged(
     target: &Target,
     (spec, program): (&Spec, &str),
     ports: &[Port],
-    options: &ForwardOptions,
+    options: &RouteOptions,
 ) -> Result<(Spec, Tagging)> {
     let (mode, ignore) = (options.placement.mode, options.ignore_stripped_tags);
     let tagging = Tagging::prepare(target, mode, ignore)?;
@@ -276,12 +284,12 @@ fn tables<'m>(
     found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
 }
 
-/// A new `forward` in a chain that changes in other members as well, on the first of its
+/// A new router in a chain that changes in other members as well, on the first of its
 /// interfaces.
 #[derive(Debug)]
 pub(crate) struct NewRouter<'a> {
     targets: &'a [&'a Target],
-    options: &'a ForwardOptions,
+    options: &'a RouteOptions,
     spec: Spec,
     program: &'static str,
     taggings: Vec<Tagging>,
@@ -296,7 +304,7 @@ impl<'a> NewRouter<'a> {
     pub fn put(
         chain: &mut Chain<'_>,
         targets: &'a [&'a Target],
-        (options, large): (&'a ForwardOptions, bool),
+        (options, large): (&'a RouteOptions, bool),
     ) -> Result<Self> {
         let first = targets[0];
         firewall::check(&options.config)?;
@@ -310,7 +318,7 @@ impl<'a> NewRouter<'a> {
 
     /// Fills the tables, and loads the programs of the other interfaces.
     pub fn load_others(&mut self, first: &LoadedChain<'_>) -> Result<Vec<Router<'a>>> {
-        let ForwardOptions { config, placement, .. } = self.options;
+        let RouteOptions { config, placement, .. } = self.options;
         let map = |name: &str| first.map(NAME, name);
         route::update(config, &ports(self.targets), &Maps::find(map)?)?;
         let shared = tables(&self.spec, map)?;
@@ -391,6 +399,7 @@ fn ports(targets: &[&Target]) -> Vec<Port> {
     targets.iter().map(port).collect()
 }
 
+/// What pins, members of chains and records call it.
 const NAME: &str = "forward";
 /// The global variable that selects the treatment of packets without a translation.
 const NAT_MODE: &str = "route_nat";

@@ -5,7 +5,7 @@
 //! Not here: chains of the family `netdev` and `bridge`, which forwarded packets need not meet.
 
 use functions::route::Config;
-use sys::net::{BaseChain, Hook, Nftables};
+use sys::net::{BaseChain, Hook, Nftables, legacy_chains};
 
 use crate::error::{FunctionError, Result};
 
@@ -17,7 +17,8 @@ pub fn check(config: &Config) -> Result<()> {
     if config.past_firewall {
         return Ok(());
     }
-    let all = Nftables::open()?.base_chains()?;
+    let mut all = Nftables::open()?.base_chains()?;
+    all.extend(legacy_chains()?);
     let chains: Vec<_> = all.iter().filter(|chain| is_met(chain, config.conntrack)).collect();
     if chains.is_empty() {
         return Ok(());
@@ -49,7 +50,16 @@ mod tests {
 
     fn chain(kind: &str, hook: Hook, drops: bool, rules: u32) -> BaseChain {
         let (table, name) = ("fw".to_owned(), "own".to_owned());
-        BaseChain { family: "inet", table, name, kind: kind.to_owned(), hook, priority: -5, drops, rules }
+        BaseChain {
+            family: "inet",
+            table,
+            name,
+            kind: kind.to_owned(),
+            hook,
+            priority: -5,
+            drops,
+            rules,
+        }
     }
 
     #[test]
@@ -64,7 +74,11 @@ mod tests {
             (chain("filter", Hook::Input, true, 1), false, false),
             (chain("filter", Hook::Output, true, 1), false, false),
         ] {
-            assert_eq!([false, true].map(|on| is_met(&chain, on)), [plain, translating], "{chain:?}");
+            assert_eq!(
+                [false, true].map(|on| is_met(&chain, on)),
+                [plain, translating],
+                "{chain:?}"
+            );
         }
     }
 
