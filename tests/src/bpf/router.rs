@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 
-use functions::route::{self, Config, Maps, OBJECT, PROGRAM};
+use functions::route::{self, Config, Maps, PROGRAM};
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
@@ -35,6 +35,8 @@ pub enum Change {
     Mtu(u32),
     /// What comes from `a` is not forwarded.
     NotForwarding,
+    /// Connections that the engine tracks, as an environment in TOML; the kernel has real ones.
+    Connections(&'static str),
 }
 
 /// A router that a program can be attached to.
@@ -66,8 +68,8 @@ impl<R: Routed> Forward<R> {
         Self::build(config, &[])
     }
 
-    fn build(config: &Config, changes: &[Change]) -> Self {
-        let mut spec = Spec::parse("forward", OBJECT).unwrap();
+    pub fn build(config: &Config, changes: &[Change]) -> Self {
+        let mut spec = Spec::parse("forward", config.object()).unwrap();
         config.apply(&mut spec).unwrap();
         config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();
         let (site, judge, ports) = R::build(&spec, changes);
@@ -149,6 +151,7 @@ impl Real {
             Change::NotForwarding => {
                 self.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "0").unwrap();
             }
+            Change::Connections(_) => panic!("only the kernel itself tracks connections"),
         }
     }
 
@@ -190,6 +193,9 @@ fn changed(mut world: World, change: &Change) -> World {
         }
         Change::Mtu(mtu) => world.interfaces[1].mtu = mtu,
         Change::NotForwarding => world.interfaces[0].forward_ipv4 = false,
+        Change::Connections(text) => {
+            world.connections.extend(World::from_toml(text).unwrap().connections);
+        }
     }
     world
 }

@@ -7,9 +7,15 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 
-use lab::{LinkOptions, Router, until};
-use serde_json::Value;
+use functions::route::Config;
+use kernel::KernelRuntime;
+use lab::frame::{Flow, TcpFlags, check};
+use lab::{Capture, LinkOptions, Router, until};
+use packet::Mac;
+use spec::Verdict;
 use sys::net::TrackedConnection;
+use vm::VmRuntime;
+use xway_tests::bpf::router::{A, B0, B1, C, Change, Forward, Port, Routed, from_a, side};
 use xway_tests::nft;
 use xway_tests::stage::PATIENCE;
 use xway_tests::xway::{Answer, Xway};
@@ -27,6 +33,8 @@ table inet translations {
   }
 }
 ";
+const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
+const PAYLOAD: &[u8] = b"echo request";
 const LIBERAL: &str = "netfilter/nf_conntrack_tcp_be_liberal";
 /// The router by its address towards the client, and the server.
 const PAIRS: [(&str, &str); 2] = [("10.0.1.1", "10.0.2.2"), ("[fd00:0:0:1::1]", "[fd00:0:0:2::2]")];
@@ -60,13 +68,13 @@ impl Net {
         self.xway.run_in(&self.net.b, &[&["forward", "eth0", "eth1"], words].concat())
     }
 
-    /// Packets with a reason, of both ports.
+    /// Packets with a reason; the ports share their counters.
     fn packets(&self, reason: &str) -> u64 {
-        let words = ["--json", "status", "--interval", "1ms"];
+        let words = ["--json", "status", "eth0", "--interval", "1ms"];
         let status = self.xway.run_in(&self.net.b, &words).json(0);
-        let all = status["interfaces"].as_array().unwrap().iter();
-        let rates = all.filter_map(|one| one["programs"].get(0).map(|one| one["rates"].clone()));
-        rates.map(|rates| packets(&rates, reason)).sum()
+        let reasons = &status["interfaces"][0]["programs"][0]["rates"]["reasons"];
+        let counts = reasons.as_array().unwrap().iter().filter(|one| one["reason"] == reason);
+        counts.map(|one| one["packets"].as_u64().unwrap()).sum()
     }
 
     fn entries(&self) -> Vec<TrackedConnection> {
@@ -76,25 +84,19 @@ impl Net {
     fn entry(&self, is: impl Fn(&TrackedConnection) -> bool) -> Option<TrackedConnection> {
         self.entries().into_iter().find(is)
     }
-
-    /// Connects the client to `to` and returns both ends.
-    fn connect(&self, to: SocketAddr, at: SocketAddr) -> (TcpStream, TcpStream) {
-        let listener = self.net.c.run(|| TcpListener::bind(at)).unwrap().unwrap();
-        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
-        let client = self.net.a.run(connect).unwrap().unwrap();
-        let (server, _) = listener.accept().unwrap();
-        for stream in [&client, &server] {
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        }
-        (client, server)
-    }
 }
 
-fn packets(rates: &Value, reason: &str) -> u64 {
-    let reasons = rates["reasons"].as_array().into_iter().flatten();
-    let counts = reasons.filter(|one| one["reason"] == reason);
-    counts.map(|one| one["packets"].as_u64().unwrap()).sum()
+/// Connects the client to `to` and returns both ends.
+fn connect(net: &Router, to: SocketAddr, at: SocketAddr) -> (TcpStream, TcpStream) {
+    let listener = net.c.run(|| TcpListener::bind(at)).unwrap().unwrap();
+    let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+    let client = net.a.run(connect).unwrap().unwrap();
+    let (server, _) = listener.accept().unwrap();
+    for stream in [&client, &server] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+    (client, server)
 }
 
 fn address(host: &str, port: u16) -> SocketAddr {
@@ -127,7 +129,7 @@ fn established_tcp_is_translated_and_ends_in_the_stack() {
     let services = PAIRS.map(|(router, server)| (address(router, 80), address(server, 8080)));
     let direct = PAIRS.map(|(_, server)| (address(server, 8080), address(server, 8080)));
     for (to, at) in services.into_iter().chain(direct) {
-        let (client, server) = net.connect(to, at);
+        let (client, server) = connect(&net.net, to, at);
         assert_ne!(server.peer_addr().unwrap().ip(), client.local_addr().unwrap().ip());
         let (before, stack) = (net.packets("forwarded"), net.packets("not-established"));
         // More than any window, so that the stack's idea of it is long outdated.
@@ -223,7 +225,7 @@ table inet helpers {
     net.forward(&["--conntrack", "--past-firewall"]).ended(0);
     for (port, reason) in [(2121, "conntrack-helper"), (2122, "forwarded")] {
         let to = address("10.0.2.2", port);
-        let (client, server) = net.connect(to, to);
+        let (client, server) = connect(&net.net, to, to);
         let before = net.packets(reason);
         exchange(&client, &server, 100_000);
         assert!(net.packets(reason) > before, "{port}");
@@ -234,15 +236,106 @@ table inet helpers {
 #[test]
 fn what_has_no_entry_goes_to_the_stack() {
     let net = Net::translating(RULES);
-    let ping = |to: &str| {
-        let mut ping = net.net.a.command("ping").unwrap();
-        ping.args(["-c", "1", "-W", "5", to]).output().unwrap().status.success()
-    };
-    assert!(ping("10.0.2.2") && ping("fd00:0:0:2::2"), "masqueraded by the stack");
+    let wire = Capture::open(&net.net.a, "eth0").unwrap();
+    for to in ["10.0.2.2", "fd00:0:0:2::2"] {
+        wire.send(&from_a(to, 7).ping(1, 2, PAYLOAD).unwrap()).unwrap();
+        let is_answer = |frame: &[u8]| {
+            frame.starts_with(&"02:78:77:00:01:02".parse::<Mac>().unwrap().0)
+                && frame.ends_with(PAYLOAD)
+        };
+        wire.next(PATIENCE, is_answer).expect("the stack masquerades");
+    }
     assert_eq!(net.packets("forwarded"), 0);
     let refused = || TcpStream::connect_timeout(&address("10.0.1.1", 80), PATIENCE);
     let error = net.net.a.run(refused).unwrap().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+// ---- packet in, packet out ------------------------------------------------------------------
+
+/// An established connection of the client with the router's port 80, and how it leaves.
+#[derive(Clone, Copy)]
+struct Connection {
+    client: u16,
+    masqueraded: u16,
+}
+
+impl Connection {
+    fn request(self) -> Flow {
+        Flow::new(side(A, "10.0.1.2", self.client), side(B0, "10.0.1.1", 80))
+    }
+
+    fn reply(self) -> Flow {
+        Flow::new(side(C, "10.0.2.2", 8080), side(B1, "10.0.2.1", self.masqueraded))
+    }
+
+    /// Packets of both directions, and how they leave.
+    fn translated(self) -> [(Port, Flow, Flow); 2] {
+        let sent = Flow::new(side(B1, "10.0.2.1", self.masqueraded), side(C, "10.0.2.2", 8080));
+        let replied = Flow::new(side(B0, "10.0.1.1", 80), side(A, "10.0.1.2", self.client));
+        [(Port::Eth0, self.request(), sent.ttl(63)), (Port::Eth1, self.reply(), replied.ttl(63))]
+    }
+}
+
+/// Both directions leave as the stack would send them; what the stack must see is unchanged.
+fn translates_and_leaves_the_rest<R: Routed>(forward: &mut Forward<R>, connection: Connection) {
+    for (port, before, after) in connection.translated() {
+        let [packet, sent] = [before, after].map(|flow| flow.tcp(ACK, 7, b"text").unwrap());
+        let judgement = forward.judge(port, &packet);
+        assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Redirect, "forwarded"));
+        assert_eq!(check(&judgement.packet), Ok(()));
+        assert_eq!(judgement.packet, sent, "{port:?}");
+    }
+    let request = connection.request();
+    let other = Connection { client: connection.client ^ 1, ..connection }.request();
+    let large = vec![0; 1400];
+    for (reason, packet) in [
+        ("handshake", request.tcp(TcpFlags { fin: true, ..ACK }, 7, b"")),
+        ("handshake", request.tcp(TcpFlags { rst: true, ack: false, ..ACK }, 7, b"")),
+        ("handshake", request.tcp(TcpFlags { syn: true, ack: false, ..ACK }, 7, b"")),
+        ("not-established", other.tcp(ACK, 7, b"")),
+        ("not-established", request.udp(b"another protocol")),
+        ("not-established", request.ping(1, 2, b"ping")),
+        ("ttl-expired", request.clone().ttl(1).tcp(ACK, 7, b"")),
+        ("too-big", request.tcp(ACK, 7, &large)),
+    ] {
+        let packet = packet.unwrap();
+        let judgement = forward.judge(Port::Eth0, &packet);
+        assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Pass, reason));
+        assert_eq!(judgement.packet, packet, "{reason}: unchanged");
+    }
+}
+
+fn tracking() -> Config {
+    Config { conntrack: true, ..Config::default() }
+}
+
+#[test]
+fn packets_are_translated_as_the_kernel_tracks_them() {
+    let mut forward = Forward::<KernelRuntime>::build(&tracking(), &[Change::Mtu(1000)]);
+    nft::run(&forward.site.net.b, &["-f", "-"], RULES).unwrap();
+    let (client, server) =
+        connect(&forward.site.net, address("10.0.1.1", 80), address("10.0.2.2", 8080));
+    let connection = Connection {
+        client: client.local_addr().unwrap().port(),
+        masqueraded: server.peer_addr().unwrap().port(),
+    };
+    translates_and_leaves_the_rest(&mut forward, connection);
+}
+
+#[test]
+fn packets_are_translated_as_the_engine_tracks_them() {
+    let connections = r#"
+[[connections]]
+protocol = "tcp"
+original = { from = "10.0.1.2:4000", to = "10.0.1.1:80" }
+reply = { from = "10.0.2.2:8080", to = "10.0.2.1:4001" }
+status = ["confirmed", "seen_reply", "assured", "source_nat", "destination_nat"]
+"#;
+    let changes = [Change::Mtu(1000), Change::Connections(connections)];
+    let mut forward = Forward::<VmRuntime>::build(&tracking(), &changes);
+    let connection = Connection { client: 4000, masqueraded: 4001 };
+    translates_and_leaves_the_rest(&mut forward, connection);
 }
 
 // ---- the firewall ---------------------------------------------------------------------------
@@ -259,9 +352,15 @@ table ip filter {
   }
   chain input { type filter hook input priority 0; policy drop; }
 }
-table inet nothing { chain forward { type filter hook forward priority 5; } }
-table ip6 marks { chain pre { type filter hook prerouting priority mangle; meta mark set 1; } }
-table ip translations { chain out { type nat hook postrouting priority 100; masquerade; } }
+table inet nothing {
+  chain forward { type filter hook forward priority 5; }
+}
+table ip6 marks {
+  chain pre { type filter hook prerouting priority mangle; meta mark set 1; }
+}
+table ip translations {
+  chain out { type nat hook postrouting priority 100; masquerade; }
+}
 ";
     let net = Net::new(rules);
     let chains = [

@@ -123,9 +123,11 @@ pub struct ForwardTable {
     /// Routes that each processor remembers.
     #[serde(skip_serializing_if = "is_usual_memory")]
     pub memory: u32,
+    /// Translate established connections as the kernel's connection tracking records them.
     #[serde(skip_serializing_if = "is_default")]
     pub conntrack: bool,
-    #[serde(skip_serializing_if = "is_default")]
+    /// Start although the stack's firewall has rules for forwarded packets.
+    #[serde(rename = "past-firewall", skip_serializing_if = "is_default")]
     pub past_firewall: bool,
 }
 

@@ -4,7 +4,6 @@
 
 use functions::route::{self, Config};
 use spec::Spec;
-use sys::netns::NetNs;
 
 use crate::error::{FunctionError, Result};
 
@@ -20,8 +19,8 @@ pub fn check(config: &Config) -> Result<()> {
     if !config.translations.is_empty() {
         return Err(FunctionError::TwoTranslations.into());
     }
-    let liberal = NetNs::current()?.sysctl(LIBERAL).map_err(FunctionError::NoConntrack)?;
-    if liberal.trim() == "0" { Err(FunctionError::TcpWindows.into()) } else { Ok(()) }
+    let liberal = sys::proc::setting(LIBERAL).map_err(FunctionError::NoConntrack)?;
+    if liberal == "0" { Err(FunctionError::TcpWindows.into()) } else { Ok(()) }
 }
 
 /// Sets the timeouts that the program keeps entries alive by, as they are now.
@@ -32,15 +31,14 @@ pub fn apply(config: &Config, spec: &mut Spec) -> Result<()> {
     if !config.conntrack {
         return Ok(());
     }
-    let netns = NetNs::current()?;
     for (global, setting) in [(route::TCP_TIMEOUT, TCP), (route::UDP_TIMEOUT, UDP)] {
-        let text = netns.sysctl(setting).map_err(FunctionError::NoConntrack)?;
-        let Ok(seconds) = text.trim().parse::<u32>() else { continue };
+        let text = sys::proc::setting(setting).map_err(FunctionError::NoConntrack)?;
+        let Ok(seconds) = text.parse::<u32>() else { continue };
         spec.set_global(global, &seconds.saturating_mul(1000).to_le_bytes())?;
     }
     Ok(())
 }
 
-const LIBERAL: &str = "netfilter/nf_conntrack_tcp_be_liberal";
-const TCP: &str = "netfilter/nf_conntrack_tcp_timeout_established";
-const UDP: &str = "netfilter/nf_conntrack_udp_timeout_stream";
+const LIBERAL: &str = "net/netfilter/nf_conntrack_tcp_be_liberal";
+const TCP: &str = "net/netfilter/nf_conntrack_tcp_timeout_established";
+const UDP: &str = "net/netfilter/nf_conntrack_udp_timeout_stream";

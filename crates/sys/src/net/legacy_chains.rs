@@ -4,23 +4,24 @@
 //! rules themselves, of which only the number is known.
 
 use std::fs;
+use std::io::ErrorKind;
 
 use super::base_chains::{BaseChain, Hook};
 use super::iptables::{HOOK_ENTRY, Iptables, SIZE, VALID_HOOKS};
 use crate::error::{Error, Result};
 
-/// All built-in chains of the calling thread's namespace; none where the kernel has no such tables.
-/// Needs `CAP_NET_ADMIN` and `CAP_NET_RAW` if there are tables.
+/// All built-in chains of the calling thread's namespace; none where the kernel has no such tables,
+/// or for users other than root, who cannot read which there are. Needs `CAP_NET_ADMIN` and
+/// `CAP_NET_RAW` if there are tables.
 pub fn legacy_chains() -> Result<Vec<BaseChain>> {
     let mut chains = Vec::new();
     for (is_ipv6, file) in [(false, "ip_tables_names"), (true, "ip6_tables_names")] {
         let path = format!("/proc/thread-self/net/{file}");
         let text = match fs::read_to_string(&path) {
             Ok(text) if !text.is_empty() => text,
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::from_io("read", &path, &error));
-            }
-            _ => continue,
+            Ok(_) => continue,
+            Err(error) if NONE.contains(&error.kind()) => continue,
+            Err(error) => return Err(Error::from_io("read", &path, &error)),
         };
         let socket = Iptables::of(is_ipv6)?;
         for table in text.lines() {
@@ -96,6 +97,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
+const NONE: [ErrorKind; 2] = [ErrorKind::NotFound, ErrorKind::PermissionDenied];
 const HOOKS: usize = 5;
 /// Where `struct ipt_getinfo` has the offsets of the policies.
 const UNDERFLOW: usize = 56;
