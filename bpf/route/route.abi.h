@@ -69,8 +69,14 @@ enum xway_reason {
 	XWAY_REVERSE_PATH,
 	/* There is no space before the frame for the VLAN tags to send it with. */
 	XWAY_NO_HEADROOM,
+	/* Connection tracking has no established entry: the stack decides, as for the next two. */
+	XWAY_NOT_ESTABLISHED,
+	/* SYN, FIN or RST, which change the state of a connection. */
+	XWAY_HANDSHAKE,
+	/* The connection has a helper (application-level gateway). */
+	XWAY_CONNTRACK_HELPER,
 };
-#define XWAY_REASONS (XWAY_NO_HEADROOM + 1)
+#define XWAY_REASONS (XWAY_CONNTRACK_HELPER + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256

@@ -26,6 +26,11 @@ const volatile __u32 route_options = XDP_PASS;
 #include <xway/store.h>
 #include <xway/tag.h>
 
+#ifdef ROUTE_CONNTRACK
+#include "conntrack.h"
+#else
+#include "untracked.h"
+#endif
 #include "icmp4.h"
 #include "icmp6.h"
 #include "lookup.h"
@@ -96,6 +101,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
 	__u64 source[2] = {};
@@ -115,6 +121,8 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		way->leaves_errors = 1;
 		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
 	}
+	if (reason == XWAY_FORWARDED)
+		reason = route_established4(ctx, cur, ip, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -127,9 +135,11 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.protocol = ip->protocol,
 		.family = ROUTE_AF_INET,
 	};
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	reason = route_restrict(ctx, reason, &flow, source, ip->ttl);
 	if (reason == XWAY_FORWARDED) {
+		route_apply4(&established, ip);
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
 	}
@@ -151,6 +161,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
 	__u64 source[2] = {};
@@ -172,6 +183,8 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 		way->leaves_errors = 1;
 		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
 	}
+	if (reason == XWAY_FORWARDED)
+		reason = route_established6(ctx, cur, ip, protocol, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -184,10 +197,13 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	reason = route_restrict(ctx, reason, &flow, source, ip->hop_limit);
-	if (reason == XWAY_FORWARDED)
+	if (reason == XWAY_FORWARDED) {
+		route_apply6(&established, ip);
 		ip->hop_limit--;
+	}
 	return reason;
 }
 

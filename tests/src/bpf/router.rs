@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 
-use functions::route::{self, Config, Maps, OBJECT, PROGRAM, PortMaps};
+use functions::route::{self, Config, Maps, PROGRAM, PortMaps};
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
@@ -39,6 +39,8 @@ pub enum Change {
     /// fd00:0:0:NUMBER::1; host 2 of these networks is known. Both have the MAC addresses of
     /// [`vlan_mac`].
     Owner(u8),
+    /// Connections that the engine tracks, as an environment in TOML; the kernel has real ones.
+    Connections(&'static str),
 }
 
 /// MAC address of a host in the network of [`Change::Owner`]: 1 for the router.
@@ -78,7 +80,7 @@ impl<R: Routed> Forward<R> {
     }
 
     pub fn configured(config: &Config, changes: &[Change]) -> Self {
-        let mut spec = Spec::parse("forward", OBJECT).unwrap();
+        let mut spec = Spec::parse("forward", config.object()).unwrap();
         config.apply(&mut spec).unwrap();
         config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();
         let (site, judge, ports) = R::build(&spec, changes);
@@ -186,6 +188,7 @@ impl Real {
                 self.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "0").unwrap();
             }
             Change::Owner(number) => self.own(number),
+            Change::Connections(_) => panic!("only the kernel itself tracks connections"),
         }
     }
 
@@ -260,6 +263,9 @@ fn changed(mut world: World, change: &Change) -> World {
             let mut more = World::from_toml(&more).unwrap();
             world.interfaces.append(&mut more.interfaces);
             world.neighbours.append(&mut more.neighbours);
+        }
+        Change::Connections(text) => {
+            world.connections.extend(World::from_toml(text).unwrap().connections);
         }
     }
     world

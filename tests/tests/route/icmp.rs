@@ -110,7 +110,7 @@ impl Linux {
                 format!("route add {} {to}", format!("{kind:?}").to_lowercase())
             }
             Change::Mtu(mtu) => format!("link set eth1 mtu {mtu}"),
-            Change::NotForwarding => unreachable!(),
+            _ => unreachable!("not among the changes"),
         });
         for words in words {
             let status = net.b.command("ip").unwrap().args(words.split(' ')).status();

@@ -6,5 +6,6 @@ mod forward;
 mod icmp;
 mod isolation;
 mod memory;
+mod stack_nat;
 mod truth;
 mod vlan;

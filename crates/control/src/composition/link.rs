@@ -128,9 +128,9 @@ pub fn router(generation: &Generation, record: &Record) -> Result<Spec> {
     if generation.map_if_kept(route::NEWEST)?.is_none() {
         return Err(ChainError::OlderVersion { program: name.to_owned() }.into());
     }
-    let mut spec = Spec::parse(name, route::OBJECT)?;
-    if let Some(table) = &record.program.forward {
-        let config = table.config();
+    let config = record.program.forward.as_ref().map(|table| table.config()).unwrap_or_default();
+    let mut spec = Spec::parse(name, config.object())?;
+    if record.program.forward.is_some() {
         config.apply(&mut spec)?;
         config.size_memory(&mut spec, sys::cpu::possible()?)?;
     }

@@ -3,6 +3,8 @@
 //! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
+mod conntrack;
+mod firewall;
 mod ports;
 mod report;
 mod stop;
@@ -55,6 +57,7 @@ pub fn configure(
         interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
+    firewall::check(config)?;
     let all: Vec<&Target> = targets.iter().collect();
     check_lockout(control, &all, options)?;
     let record = record(options, &all);
@@ -122,6 +125,10 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::MemorySize { interface }.into());
     }
+    if generation.map_if_kept(route::TIMEOUTS)?.is_some() != options.config.conntrack {
+        let (interface, conntrack) = (target.interface.clone(), !options.config.conntrack);
+        return Err(FunctionError::Conntrack { interface, conntrack }.into());
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -169,7 +176,7 @@ fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.
 fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let globals = spec.globals();
     let nat = globals.iter().find(|global| global.name == NAT_MODE);
@@ -185,7 +192,8 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
 /// The program would end the session of this process on one of the interfaces.
 fn check_lockout(control: &Control, targets: &[&Target], options: &RouteOptions) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    conntrack::check(config)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let (program, lockout) = ((&spec, route::PROGRAM), placement.lockout());
     let routed = ports(targets)?;
@@ -255,8 +263,9 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
 /// The object, with everything that is the same on all interfaces.
 fn spec(options: &RouteOptions, record: &Record) -> Result<Spec> {
     let RouteOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
+    conntrack::apply(config, &mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
@@ -315,6 +324,7 @@ impl<'a> NewRouter<'a> {
         (options, large): (&'a RouteOptions, bool),
     ) -> Result<Self> {
         let first = targets[0];
+        firewall::check(&options.config)?;
         check_lockout(first.slot.control(), targets, options)?;
         let spec = spec(options, &record(options, targets))?;
         let program = if large { route::PROGRAM_FRAGS } else { route::PROGRAM };

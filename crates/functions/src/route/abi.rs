@@ -106,10 +106,13 @@ pub enum Reason {
     Unanswerable = 30,
     ReversePath = 31,
     NoHeadroom = 32,
+    NotEstablished = 33,
+    Handshake = 34,
+    ConntrackHelper = 35,
 }
 
 impl Reason {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 36] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -143,6 +146,9 @@ impl Reason {
         Self::Unanswerable,
         Self::ReversePath,
         Self::NoHeadroom,
+        Self::NotEstablished,
+        Self::Handshake,
+        Self::ConntrackHelper,
     ];
 
     /// As counters, JSON and options spell it.
@@ -181,6 +187,9 @@ impl Reason {
             Self::Unanswerable => "unanswerable",
             Self::ReversePath => "reverse-path",
             Self::NoHeadroom => "no-headroom",
+            Self::NotEstablished => "not-established",
+            Self::Handshake => "handshake",
+            Self::ConntrackHelper => "conntrack-helper",
         }
     }
 }

@@ -22,6 +22,9 @@ pub use statistics::{Lookups, SentTo, lookups, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
+/// The program that translates established connections, which needs the kernel's connection
+/// tracking (Linux 6.0) and types.
+pub const CONNTRACK_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route_conntrack.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_route";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is
@@ -55,6 +58,12 @@ pub const HOPS: &str = "route_hops";
 pub const HOP_COUNTS: &str = "route_hop_counts";
 /// The map by which programs of earlier versions, which share none with this one, are recognized.
 pub const NEWEST: &str = HOPS;
+/// Name of the map of timeouts, which only the program that translates connections has.
+pub const TIMEOUTS: &str = "route_timeouts";
+/// Global with the timeout of established TCP connections in milliseconds.
+pub const TCP_TIMEOUT: &str = "route_tcp_timeout_ms";
+/// Global with the timeout of UDP streams in milliseconds.
+pub const UDP_TIMEOUT: &str = "route_udp_timeout_ms";
 /// Global that routes frames to any MAC address: for captures, which are of another host.
 pub const ANY_MAC: &str = "route_any_mac";
 /// Global with the number of the only port that packets come in from.

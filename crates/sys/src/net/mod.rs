@@ -5,6 +5,7 @@
 //! thread's namespace: that is [`netns`](crate::netns).
 
 mod address;
+mod base_chains;
 mod batch;
 mod conntrack;
 mod conversation;
@@ -15,6 +16,7 @@ mod events;
 mod generic;
 mod ifindex;
 mod iptables;
+mod legacy_chains;
 mod link;
 mod neighbour;
 mod netdev;
@@ -34,12 +36,14 @@ use netlink_packet_core::{Emitable, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
 
 pub use address::{Address, NewAddress};
+pub use base_chains::{BaseChain, Hook};
 pub use conntrack::{TrackedConnection, tracked_connections};
 pub use create::{NewVeth, VethEnd};
 pub use datagrams::Datagrams;
 pub use events::LinkEvents;
 pub use ifindex::Ifindex;
 pub use iptables::{Chain, Iptables};
+pub use legacy_chains::legacy_chains;
 pub use link::{Bond, Link, Statistics, underneath};
 pub use neighbour::Neighbour;
 pub use netdev::{Direction, Napi, NetdevFamily, NetdevQueue, XdpFeatures};

@@ -30,6 +30,9 @@ pub struct RouteStartArgs {
     #[command(flatten)]
     pub translation: Translation,
 
+    #[command(flatten)]
+    pub netfilter: Netfilter,
+
     /// Number of routes that each processor remembers; 0 to ask the kernel for each packet
     #[arg(long, value_name = "ROUTES", default_value_t = Config::default().memory)]
     pub memory: u32,
@@ -57,6 +60,20 @@ pub struct Translation {
     /// Do not translate the source address of replies
     #[arg(long, requires = "nat")]
     pub no_replies: bool,
+}
+
+/// What the stack would do with the packets.
+#[derive(Clone, Debug, Args)]
+pub struct Netfilter {
+    /// Translate established connections as the kernel's connection tracking does (NAT of nft)
+    ///
+    /// All other packets go to the stack, which establishes and closes connections.
+    #[arg(long, conflicts_with = "nat")]
+    pub conntrack: bool,
+
+    /// Start although the stack's firewall has rules, which packets that XDP forwards do not meet
+    #[arg(long)]
+    pub past_firewall: bool,
 }
 
 #[derive(Debug, Args)]
