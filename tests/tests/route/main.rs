@@ -5,3 +5,4 @@ mod forward;
 mod isolation;
 mod memory;
 mod truth;
+mod unfollowed;

@@ -4,6 +4,7 @@
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
 mod stop;
+mod unfollowed;
 
 use functions::route::{self, Config, Maps, Nat, Port};
 use kernel::Map;
@@ -15,6 +16,7 @@ use crate::composition::link::ChainLink;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Malformed, Result};
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
@@ -63,6 +65,9 @@ pub fn configure(
             }
         }
         None => attach(&all, options, &record)?,
+    }
+    for sentence in unfollowed::unfollowed()? {
+        control.notify(&Notice::NotFollowed(sentence));
     }
     Ok(Configured {
         function: NAME,
