@@ -19,6 +19,7 @@ mod link;
 mod neighbour;
 mod netdev;
 mod next_hop;
+mod next_hop_events;
 mod nftables;
 mod packet;
 mod route;
