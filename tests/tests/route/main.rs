@@ -4,5 +4,6 @@
 mod forward;
 mod isolation;
 mod memory;
+mod neighbours;
 mod truth;
 mod unfollowed;
