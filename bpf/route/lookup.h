@@ -14,6 +14,7 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 
+#include "hop.h"
 #include "memory.h"
 #include "port.h"
 
@@ -22,6 +23,7 @@ struct route_way {
 	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
 	__u32 egress;
 	__u32 mtu;
+	/* As in `struct route_entry`. */
 	__u64 mac;
 };
 
@@ -87,6 +89,7 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 	}
 	if (port->mac != route_mac(fib.smac))
 		port->mac = route_mac(fib.smac);
+	way->mac |= (__u64)route_hop_of(way->egress, way->mac) << ROUTE_MAC_BITS;
 	return 1;
 }
 
@@ -165,7 +168,7 @@ xway_inline int route_rewrite(struct ethhdr *eth, const struct route_way *way)
 
 	if (!port)
 		return -1;
-	*(__u64 *)eth->h_dest = way->mac | port->mac << 48;
+	*(__u64 *)eth->h_dest = (way->mac & ((1ULL << ROUTE_MAC_BITS) - 1)) | port->mac << 48;
 	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
 	return 0;
 }

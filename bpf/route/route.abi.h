@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the route program and its Rust half both know: reasons, ports, the memory of routes, and
- * translations.
+ * What the route program and its Rust half both know: reasons, ports, the memory of routes, next
+ * hops, and translations.
  *
  * A translation replaces the destination of packets on their way in, or the source of the replies
  * on their way out. Keys name an address with protocol and port, or with both 0 the address
@@ -133,10 +133,16 @@ struct route_entry {
 	/* Number of the port to send to, or the reason not to, above ROUTE_PORTS. */
 	__u16 egress;
 	__u32 mtu;
-	/* Address of the next hop: six bytes and two zeros. */
+	/* Address of the next hop in the lower six bytes, the number of its counters above. */
 	__u64 mac;
 };
 _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
+
+#define ROUTE_MAC_BITS 48
+/* Numbers of next hops, a power of two; 0 is for those that have no place in the table. */
+#define ROUTE_HOPS 4096
+/* Places that a next hop may have in the table, one after the other. */
+#define ROUTE_HOP_PROBES 16
 
 #define ROUTE_WAYS 2
 

@@ -225,6 +225,8 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	enum xway_reason reason = route_judge(ctx, frags, &way);
 	__u32 verdict = route_verdict(reason, way.egress);
 
+	if (reason == XWAY_FORWARDED && verdict == XDP_REDIRECT)
+		route_count_hop(ctx, frags, way.mac >> ROUTE_MAC_BITS);
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
 	return xway_done(ctx, frags, verdict, reason);
 }

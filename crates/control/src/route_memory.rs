@@ -9,6 +9,7 @@
 //! Rule: fields are in a map before the generation that they belong to, because a program reads
 //! them only when the generation changes.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ use sys::thread::monotonic_ns;
 
 use crate::Control;
 use crate::error::Result;
+use crate::route::hops::Hops;
+use crate::route::neighbours::NextHops;
 use crate::route::router;
 use crate::state::State;
 
@@ -33,6 +36,7 @@ pub struct Follower {
     /// Only while there are routers: reading a full table takes seconds.
     events: Option<RouteEvents>,
     routers: Vec<Router>,
+    next_hops: NextHops,
     scan_at: Instant,
     beat_at: Instant,
     synchronize_at: Instant,
@@ -45,6 +49,13 @@ struct Router {
     /// The map through which it is kept valid.
     map: Map,
     written: abi::Control,
+    hops: Option<Hops>,
+}
+
+/// Maps of a router that runs.
+struct Found {
+    control: Map,
+    hops: Option<Hops>,
 }
 
 impl Follower {
@@ -59,6 +70,7 @@ impl Follower {
             netns: NetNs::current()?.id()?,
             events: None,
             routers: Vec::new(),
+            next_hops: NextHops::default(),
             scan_at: now,
             beat_at: now,
             synchronize_at: now,
@@ -104,6 +116,8 @@ impl Follower {
             // An interface may vanish meanwhile: the next search finds what there is.
             if let Ok(found) = self.scan() {
                 self.keep(found);
+                // A router that ends meanwhile sends nothing more.
+                let _ = self.refresh();
             }
             self.scan_at = now + SCAN;
             self.listen()?;
@@ -123,6 +137,18 @@ impl Follower {
         Ok(())
     }
 
+    /// Has the kernel confirm the next hops that were used.
+    fn refresh(&mut self) -> Result<()> {
+        let mut sent = BTreeMap::new();
+        for hops in self.routers.iter().filter_map(|router| router.hops.as_ref()) {
+            for (hop, count) in hops.sent()? {
+                let Some(hop) = hop else { continue };
+                *sent.entry(hop).or_default() += count.packets;
+            }
+        }
+        self.next_hops.refresh(sent)
+    }
+
     /// Receives changes while there are routers, and not otherwise.
     fn listen(&mut self) -> Result<()> {
         if self.routers.is_empty() {
@@ -140,13 +166,13 @@ impl Follower {
     }
 
     /// Finds the maps of the namespace's routers, each once.
-    fn scan(&self) -> Result<Vec<Map>> {
+    fn scan(&self) -> Result<Vec<Found>> {
         let state = State::read(&self.control)?;
-        let mut found: Vec<Map> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         for link in Netlink::open()?.links()? {
-            for map in controls(&state, self.netns, &link)? {
-                if found.iter().all(|known| known.info().id != map.info().id) {
-                    found.push(map);
+            for one in controls(&state, self.netns, &link)? {
+                if found.iter().all(|known| known.id() != one.id()) {
+                    found.push(one);
                 }
             }
         }
@@ -154,24 +180,30 @@ impl Follower {
     }
 
     /// Continues with those that were known, and begins with the others.
-    fn keep(&mut self, found: Vec<Map>) {
+    fn keep(&mut self, found: Vec<Found>) {
         let mut known = std::mem::take(&mut self.routers);
-        for map in found {
-            let place = known.iter().position(|one| one.map.info().id == map.info().id);
+        for one in found {
+            let place = known.iter().position(|known| known.map.info().id == one.id());
             self.routers.extend(match place {
                 Some(number) => Some(known.swap_remove(number)),
-                None => Router::new(map).ok(),
+                None => Router::new(one).ok(),
             });
         }
     }
 }
 
+impl Found {
+    fn id(&self) -> u32 {
+        self.control.info().id
+    }
+}
+
 impl Router {
-    fn new(map: Map) -> Result<Self> {
+    fn new(Found { control: map, hops }: Found) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
         // Nothing that was remembered before was by these fields.
-        let mut router = Self { map, written };
+        let mut router = Self { map, written, hops };
         router.tell(EVERYTHING, true)?;
         Ok(router)
     }
@@ -198,12 +230,13 @@ impl Router {
 }
 
 /// The maps through which the memory of an interface's routers is kept valid.
-fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Map>> {
+fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Found>> {
     let slot = state.slot(netns, link.ifindex);
     let mut maps = Vec::new();
     for (_mode, program) in link.xdp.programs() {
         if let Some((generation, _)) = router(&slot, program)? {
-            maps.push(generation.map(route::CONTROL)?);
+            let (control, hops) = (generation.map(route::CONTROL)?, Hops::of(&generation)?);
+            maps.push(Found { control, hops });
         }
     }
     Ok(maps)

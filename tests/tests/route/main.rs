@@ -1,6 +1,7 @@
 //! The router.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod command;
 mod forward;
 mod isolation;
 mod memory;

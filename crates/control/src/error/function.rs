@@ -19,6 +19,13 @@ pub enum FunctionError {
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },
+    /// A frame is for no interface of a router.
+    #[error(
+        "the frame is sent to {to}, the MAC address of no router's interface ({}): --dev names the \
+         interface that it arrives at",
+        if interfaces.is_empty() { "no router runs".to_owned() } else { interfaces.join(", ") }
+    )]
+    NoIngress { to: String, interfaces: Vec<String> },
     /// `forward` was loaded with a memory of another size.
     #[error("forward runs on {interface} with another --memory; --replace it")]
     MemorySize { interface: String },

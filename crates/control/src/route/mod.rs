@@ -3,10 +3,15 @@
 //! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
+pub(crate) mod hops;
+pub(crate) mod neighbours;
+mod report;
 mod stop;
 mod unfollowed;
+mod why;
 
 use functions::route::{self, Config, Maps, Nat, Port};
+use functions::stats;
 use kernel::Map;
 use spec::{Map as _, Runtime as _, Spec};
 use sys::net::{Link, Netlink};
@@ -23,7 +28,9 @@ use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement, chain, lockout};
 
+pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
+pub use why::{RouteExplanation, RouteTracer, ingress_of};
 
 /// What to route, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +140,7 @@ fn running(
 pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
     let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
-    if generation.map_if_kept(route::PORTS)?.is_none() {
+    if generation.map_if_kept(route::NEWEST)?.is_none() {
         // Of a version whose program had other maps: it can only be replaced.
         return Ok(None);
     }
@@ -215,7 +222,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
-/// tags is bound to that device. All programs share tables and counters. Where programs of this
+/// tags is bound to that device. All programs share tables; each counts its own packets. Where programs of this
 /// project run already, it joins their chain.
 fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
@@ -270,12 +277,12 @@ fn tagged(
     Ok((own, tagging))
 }
 
-/// All maps but constants, for the programs of the other interfaces.
+/// All maps but constants and the counts of reasons, for the programs of the other interfaces.
 fn tables<'m>(
     spec: &Spec,
     map: impl Fn(&str) -> kernel::Result<&'m Map>,
 ) -> Result<Vec<(String, Map)>> {
-    let varying = spec.maps.iter().filter(|def| !def.frozen);
+    let varying = spec.maps.iter().filter(|def| !def.frozen && def.name != stats::MAP);
     let found = varying.filter_map(|def| Some((&def.name, map(&def.name).ok()?)));
     found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
 }

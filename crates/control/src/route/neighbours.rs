@@ -11,13 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use packet::Mac;
-use sys::net::{Ifindex, Netlink};
+use sys::net::Netlink;
 
+use super::hops::NextHop;
 use crate::error::Result;
-
-/// An interface, and the address of a next hop on it.
-pub(crate) type NextHop = (Ifindex, Mac);
 
 /// What next hops received until now.
 #[derive(Debug, Default)]

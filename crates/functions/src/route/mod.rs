@@ -7,10 +7,12 @@
 pub mod abi;
 mod config;
 mod plan;
+mod statistics;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
 pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+pub use statistics::{Lookups, SentTo, lookups, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
@@ -39,6 +41,12 @@ pub const CONTROL: &str = "route_control";
 pub const PROCESSORS: &str = "route_processors";
 /// Name of the map of remembered routes.
 pub const SETS: &str = "route_sets";
+/// Name of the map of next hops by their numbers.
+pub const HOPS: &str = "route_hops";
+/// Name of the map of what was sent to each next hop.
+pub const HOP_COUNTS: &str = "route_hop_counts";
+/// The map by which programs of earlier versions, which share none with this one, are recognized.
+pub const NEWEST: &str = HOPS;
 /// Global that routes frames to any MAC address: for captures, which are of another host.
 pub const ANY_MAC: &str = "route_any_mac";
 /// Global with the number of the only port that packets come in from.

@@ -89,6 +89,13 @@ impl Neighbour {
         self.state & libc::NUD_FAILED != 0
     }
 
+    /// The state as `ip neigh` calls it, in lower case; `none` for one without a name.
+    #[must_use]
+    pub fn state_name(&self) -> &'static str {
+        let known = STATES.iter().find(|(bit, _)| self.state & bit != 0);
+        known.map_or("none", |(_, name)| name)
+    }
+
     fn from_message(message: &NeighbourMessage) -> Option<Self> {
         let mut ip = None;
         let mut mac = None;
@@ -113,3 +120,15 @@ impl Neighbour {
         })
     }
 }
+
+/// Names of the states.
+const STATES: [(u16, &str); 8] = [
+    (libc::NUD_PERMANENT, "permanent"),
+    (libc::NUD_NOARP, "noarp"),
+    (libc::NUD_REACHABLE, "reachable"),
+    (libc::NUD_STALE, "stale"),
+    (libc::NUD_DELAY, "delay"),
+    (libc::NUD_PROBE, "probe"),
+    (libc::NUD_INCOMPLETE, "incomplete"),
+    (libc::NUD_FAILED, "failed"),
+];
