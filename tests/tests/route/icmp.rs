@@ -160,9 +160,7 @@ fn answers_are_those_of_linux_from_kernel_and_engine() {
     let mut engine = Forward::<VmRuntime>::configured(&unlimited(), &CHANGES);
     for (name, packet, reason) in answered() {
         let expected = comparable(linux.answer(&packet));
-        for judgement in
-            [kernel.judge(Port::Eth0, &packet), engine.judge(Port::Eth0, &packet)]
-        {
+        for judgement in [kernel.judge(Port::Eth0, &packet), engine.judge(Port::Eth0, &packet)] {
             assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Tx, reason), "{name}");
             assert_eq!(check(&judgement.packet), Ok(()), "{name}");
             let ours = comparable(judgement.packet);

@@ -6,6 +6,8 @@ mod forward;
 mod icmp;
 mod isolation;
 mod memory;
+mod neighbours;
 mod stack_nat;
 mod truth;
+mod unfollowed;
 mod vlan;

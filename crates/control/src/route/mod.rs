@@ -5,9 +5,12 @@
 
 mod conntrack;
 mod firewall;
+pub(crate) mod hops;
+pub(crate) mod neighbours;
 mod ports;
 mod report;
 mod stop;
+mod unfollowed;
 mod why;
 
 use functions::route::{self, Config, Maps, Nat, Port};
@@ -21,6 +24,7 @@ use crate::composition::link::ChainLink;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Malformed, Result};
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
@@ -73,6 +77,9 @@ pub fn configure(
             }
         }
         None => attach(&all, options, &record)?,
+    }
+    for sentence in unfollowed::unfollowed()? {
+        control.notify(&Notice::NotFollowed(sentence));
     }
     Ok(Configured {
         function: NAME,

@@ -6,15 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use functions::route::{self, SentTo, abi};
+use functions::route;
 use functions::stats::Count;
 use packet::Mac;
 use serde::Serialize;
-use spec::Map as _;
 use sys::net::{Link, Neighbour, Netlink};
 use sys::netns::NetNs;
 
 use super::NAME;
+use super::hops::{Hops, NextHop};
 use crate::Control;
 use crate::counters::{Counters, Counts};
 use crate::error::Result;
@@ -105,7 +105,7 @@ struct Reading<'a> {
     tables: BTreeSet<u32>,
     ports: Vec<PortReport>,
     /// By interface and address; `None` is the sum of those that have no number.
-    sent: BTreeMap<Option<(u32, Mac)>, Count>,
+    sent: BTreeMap<Option<NextHop>, Count>,
     memory: MemoryReport,
 }
 
@@ -143,21 +143,11 @@ impl<'a> Reading<'a> {
     /// The maps that the programs of a router share, once. A router of an earlier version has none
     /// of next hops.
     fn tables(&mut self, router: &Generation) -> Result<()> {
-        let (Some(ports), Some(hops)) =
-            (router.map_if_kept(route::PORTS)?, router.map_if_kept(route::HOPS)?)
-        else {
-            return Ok(());
-        };
-        if !self.tables.insert(hops.info().id) {
+        let Some(hops) = Hops::of(router)? else { return Ok(()) };
+        if !self.tables.insert(hops.id()) {
             return Ok(());
         }
-        let ports = ports.array()?;
-        let ifindex = |port: u32| {
-            let port = ports.get(port as usize)?.first_chunk().map(abi::Port::from_bytes)?;
-            Some(port.ifindex)
-        };
-        for SentTo { hop, count } in route::sent(&hops, &router.map(route::HOP_COUNTS)?)? {
-            let hop = hop.and_then(|(port, mac)| Some((ifindex(port)?, Mac(mac))));
+        for (hop, count) in hops.sent()? {
             *self.sent.entry(hop).or_default() += count;
         }
         let lookups = route::lookups(&router.map(route::PROCESSORS)?)?;
@@ -169,7 +159,7 @@ impl<'a> Reading<'a> {
     fn report(mut self) -> RouteReport {
         for (hop, count) in &self.sent {
             let Some((ifindex, _)) = hop else { continue };
-            let link = self.links.iter().find(|link| link.ifindex.0 == *ifindex);
+            let link = self.links.iter().find(|link| link.ifindex == *ifindex);
             let port = self.ports.iter_mut().find(|port| link.is_some_and(|l| l.name == port.name));
             if let Some(port) = port {
                 port.sent_packets += count.packets;
@@ -182,11 +172,11 @@ impl<'a> Reading<'a> {
         RouteReport { next_hops, ports: self.ports, memory: self.memory }
     }
 
-    fn next_hop(&self, hop: Option<(u32, Mac)>, count: Count) -> NextHopReport {
-        let link = hop.and_then(|(ifindex, _)| self.links.iter().find(|l| l.ifindex.0 == ifindex));
+    fn next_hop(&self, hop: Option<NextHop>, count: Count) -> NextHopReport {
+        let link = hop.and_then(|(ifindex, _)| self.links.iter().find(|l| l.ifindex == ifindex));
         let mut known: Vec<&Neighbour> = match hop {
             Some((ifindex, mac)) => {
-                let has = |one: &&Neighbour| one.ifindex.0 == ifindex && one.mac == Some(mac);
+                let has = |one: &&Neighbour| one.ifindex == ifindex && one.mac == Some(mac);
                 self.neighbours.iter().filter(has).collect()
             }
             None => Vec::new(),

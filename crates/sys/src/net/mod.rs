@@ -21,6 +21,7 @@ mod link;
 mod neighbour;
 mod netdev;
 mod next_hop;
+mod next_hop_events;
 mod nftables;
 mod packet;
 mod route;

@@ -79,6 +79,11 @@ fn entry(ifindex: Ifindex, ip: IpAddr) -> NeighbourMessage {
 }
 
 impl Neighbour {
+    /// The address was not confirmed for a while (`NUD_STALE`).
+    pub fn is_stale(&self) -> bool {
+        self.state & libc::NUD_STALE != 0
+    }
+
     /// No neighbor answered (`NUD_FAILED`).
     pub fn has_failed(&self) -> bool {
         self.state & libc::NUD_FAILED != 0
