@@ -77,7 +77,8 @@ mod tests {
         add(&mut sheet, &RouteReport { ports: vec![port], next_hops: vec![hop], memory });
         let text = sheet.text();
         for line in [
-            "xway_route_received_packets_total{interface=\"eth1\",vlan=\"5\",reason=\"forwarded\"} 11",
+            "xway_route_received_packets_total\
+             {interface=\"eth1\",vlan=\"5\",reason=\"forwarded\"} 11",
             "xway_route_received_bytes_total{interface=\"eth1\",vlan=\"5\"} 1200",
             "xway_route_sent_packets_total{interface=\"eth1\",vlan=\"5\"} 3",
             "xway_route_next_hop_packets_total\

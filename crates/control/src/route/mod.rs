@@ -215,8 +215,8 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
-/// tags is bound to that device. All programs share tables; each counts its own packets. Where programs of this
-/// project run already, it joins their chain.
+/// tags is bound to that device. All programs share tables; each counts its own packets. Where
+/// programs of this project run already, it joins their chain.
 fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
     let spec = spec(options, record)?;
