@@ -5,6 +5,7 @@
 
 mod report;
 mod stop;
+mod top;
 mod why;
 
 use functions::route::{self, Config, Maps, Nat, Port};
@@ -26,6 +27,7 @@ use crate::{Configured, Control, Placement, chain, lockout};
 
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
+pub use top::{NetworkRate, RouteTop, TopMonitor};
 pub use why::{RouteExplanation, RouteTracer, ingress_of};
 
 /// What to route, and how the program is attached.

@@ -90,10 +90,31 @@ pub fn show(control: &Control) -> Result<RouteReport> {
     let links = Netlink::open()?.links()?;
     let neighbours = Netlink::open()?.neighbours()?;
     let mut reading = Reading { links: &links, neighbours: &neighbours, ..Reading::default() };
-    if links.iter().any(|link| !link.xdp.is_empty()) {
-        reading.read(&State::read(control)?)?;
+    for (link, router) in routers(control)? {
+        reading.port(&link, &router)?;
+        reading.tables(&router)?;
     }
     Ok(reading.report())
+}
+
+/// Interfaces of this namespace that run a router, each with its generation.
+pub(super) fn routers(control: &Control) -> Result<Vec<(Link, Generation)>> {
+    let mut links = Netlink::open()?.links()?;
+    links.retain(|link| !link.xdp.is_empty());
+    let mut routers = Vec::new();
+    if links.is_empty() {
+        return Ok(routers);
+    }
+    let (state, netns) = (State::read(control)?, NetNs::current()?.id()?);
+    for link in links {
+        let slot = state.slot(netns, link.ifindex);
+        for (_mode, program) in link.xdp.programs() {
+            let generations = slot.generations_of(program)?.into_iter();
+            let own = generations.filter(|one| one.name() == NAME);
+            routers.extend(own.map(|router| (link.clone(), router)));
+        }
+    }
+    Ok(routers)
 }
 
 /// Counts as they are collected.
@@ -109,22 +130,7 @@ struct Reading<'a> {
     memory: MemoryReport,
 }
 
-impl<'a> Reading<'a> {
-    fn read(&mut self, state: &State) -> Result<()> {
-        let netns = NetNs::current()?.id()?;
-        for link in self.links {
-            let slot = state.slot(netns, link.ifindex);
-            for (_mode, program) in link.xdp.programs() {
-                let generations = slot.generations_of(program)?;
-                if let Some(router) = generations.iter().find(|one| one.name() == NAME) {
-                    self.port(link, router)?;
-                    self.tables(router)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
+impl Reading<'_> {
     fn port(&mut self, link: &Link, router: &Generation) -> Result<()> {
         let counters = Counters::kept(router)?;
         let counts = counters.map_or(Ok(Counts::default()), |counters| counters.read())?;

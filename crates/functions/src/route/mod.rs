@@ -12,7 +12,7 @@ mod statistics;
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
 pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
-pub use statistics::{Lookups, SentTo, lookups, sent};
+pub use statistics::{Lookups, SentTo, lookups, networks, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
@@ -45,8 +45,12 @@ pub const SETS: &str = "route_sets";
 pub const HOPS: &str = "route_hops";
 /// Name of the map of what was sent to each next hop.
 pub const HOP_COUNTS: &str = "route_hop_counts";
+/// Name of the map of samples by destination network.
+pub const NETWORKS: &str = "route_networks";
+/// Number of routed packets of which one is a sample: `ROUTE_SAMPLED`.
+pub const SAMPLED: u64 = 1024;
 /// The map by which programs of earlier versions, which share none with this one, are recognized.
-pub const NEWEST: &str = HOPS;
+pub const NEWEST: &str = NETWORKS;
 /// Global that routes frames to any MAC address: for captures, which are of another host.
 pub const ANY_MAC: &str = "route_any_mac";
 /// Global with the number of the only port that packets come in from.

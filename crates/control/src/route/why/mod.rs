@@ -16,14 +16,14 @@ use packet::Mac;
 use serde::Serialize;
 use spec::{Expect, Input, Map as _};
 use sys::net::{Link, Netlink};
-use sys::netns::NetNs;
 
 use super::NAME;
+use super::report::routers;
 use crate::Control;
 use crate::composition::link;
 use crate::error::{FunctionError, Malformed, Result};
 use crate::record::Record;
-use crate::state::{Generation, State};
+use crate::state::Generation;
 use crate::target::find_link;
 use steps::Step;
 
@@ -83,16 +83,10 @@ impl RouteTracer {
     pub fn begin(control: &Control, interface: &str) -> Result<Self> {
         let link = find_link(interface)?;
         let no_router = || FunctionError::NoRouter { interface: interface.to_owned() };
-        if link.xdp.is_empty() {
-            return Err(no_router().into());
-        }
-        let slot = State::read(control)?.slot(NetNs::current()?.id()?, link.ifindex);
-        let mut generations = Vec::new();
-        for (_mode, program) in link.xdp.programs() {
-            generations.extend(slot.generations_of(program)?);
-        }
-        let router = generations.iter().find(|one| one.name() == NAME).ok_or_else(no_router)?;
-        let (twin, labels) = twin(router)?;
+        let mut routers = routers(control)?.into_iter();
+        let router = routers.find(|(other, _)| other.ifindex == link.ifindex);
+        let (_, router) = router.ok_or_else(no_router)?;
+        let (twin, labels) = twin(&router)?;
         let links = Netlink::open()?.links()?;
         Ok(Self { link, twin, labels, seen: Stats::default(), links })
     }
