@@ -56,15 +56,15 @@ xway_inline __u32 route_hop_of(__u32 egress, __u64 mac)
 	return 0;
 }
 
-/* Counts a frame that is sent. */
-xway_inline void route_count_hop(struct xdp_md *ctx, int frags, __u32 hop)
+/* Counts a frame of this length that is sent. */
+xway_inline void route_count_hop(__u32 hop, __u64 length)
 {
 	struct xway_count *count = bpf_map_lookup_elem(&route_hop_counts, &hop);
 
 	if (!count)
 		return;
 	count->packets++;
-	count->bytes += xway_frame_bytes(ctx, frags);
+	count->bytes += length;
 }
 
 #endif

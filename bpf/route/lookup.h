@@ -28,6 +28,8 @@ struct route_way {
 	__u64 mac;
 	/* Selects samples. */
 	__u32 turn;
+	/* The packet may have been translated: an error must not quote it. */
+	__u32 leaves_errors;
 };
 
 /* The ports of the packet at the cursor, or NULL if it has none. */
@@ -48,6 +50,37 @@ xway_inline void route_refuse(struct route_way *way, enum xway_reason reason)
 	way->egress = ROUTE_PORTS + reason;
 }
 
+/* Asks the kernel through which port packets that it sends itself leave. */
+xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow,
+			       struct route_way *way)
+{
+	struct bpf_fib_lookup fib = { .family = flow->family, .ifindex = ROUTE_LOOPBACK };
+	long result;
+
+	if (flow->family == ROUTE_AF_INET) {
+		fib.tos = flow->label;
+		fib.ipv4_src = flow->source[1];
+		fib.ipv4_dst = flow->dest[1];
+	} else {
+		fib.flowinfo = flow->label;
+		xway_memcpy(fib.ipv6_src, flow->source, sizeof(fib.ipv6_src));
+		xway_memcpy(fib.ipv6_dst, flow->dest, sizeof(fib.ipv6_dst));
+	}
+	result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (result < 0 || result == BPF_FIB_LKUP_RET_FWD_DISABLED) {
+		/* `lo` does not forward, or there is none. */
+		fib.ifindex = ctx->ingress_ifindex;
+		result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	}
+	route_refuse(way, XWAY_NOT_FORWARDED);
+	if (result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH) {
+		route_refuse(way, XWAY_NO_EGRESS);
+		if (route_port_of(fib.ifindex) < ROUTE_PORTS)
+			way->egress = route_port_of(fib.ifindex);
+	}
+	return 1;
+}
+
 /* Asks the kernel; 1 if another packet of the flow gets the same answer. */
 xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
 			  struct route_way *way)
@@ -58,7 +91,7 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 		.sport = (__be16)flow->ports,
 		.dport = (__be16)(flow->ports >> 16),
 		.tot_len = length,
-		.ifindex = ctx->ingress_ifindex,
+		.ifindex = route_ifindex(ctx, flow->ingress),
 	};
 	struct route_port *port;
 	long result;
@@ -98,10 +131,11 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 
 /*
  * Finds the way of a packet: from the memory of this processor, or from the kernel. Packets from
- * interfaces that are not ports, which have one number, are not remembered.
+ * interfaces that are not ports, which have one number, are not remembered. `is_back` is a constant:
+ * packets of this host itself.
  */
 xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
-			    struct route_way *way)
+			    struct route_way *way, int is_back)
 {
 	struct route_processor *own = NULL;
 	struct route_set *set = NULL;
@@ -109,7 +143,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 	struct route_flow key;
 	__u32 processor;
 
-	if (route_remembers && flow->ingress < ROUTE_PORTS) {
+	if (route_remembers && (is_back || flow->ingress < ROUTE_PORTS)) {
 		processor = bpf_get_smp_processor_id();
 		own = bpf_map_lookup_elem(&route_processors, &processor);
 	}
@@ -120,7 +154,10 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 	}
 	if (!own || !set) {
 		way->turn = bpf_get_prandom_u32();
-		route_ask(ctx, flow, length, way);
+		if (is_back)
+			route_ask_back(ctx, flow, way);
+		else
+			route_ask(ctx, flow, length, way);
 		return;
 	}
 	entry = &set->entries[0];
@@ -134,7 +171,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 		return;
 	}
 	way->turn = ++own->misses;
-	if (!route_ask(ctx, flow, length, way))
+	if (!(is_back ? route_ask_back(ctx, flow, way) : route_ask(ctx, flow, length, way)))
 		return;
 	entry = route_victim(set, own);
 	route_name(entry, &key, own->generation);
@@ -144,12 +181,16 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 }
 
 /*
- * Bytes of the frame after the Ethernet header, all of which are sent: also those after the IP
- * packet, which the stack would remove.
+ * Bytes of the frame after the Ethernet header and tags, all of which are sent: also those after
+ * the IP packet, which the stack would remove.
  */
 xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur)
 {
-	return xway_frame_bytes(ctx, cur->frags) - sizeof(struct ethhdr);
+	__u64 length = xway_frame_bytes(ctx, cur->frags) - sizeof(struct ethhdr);
+
+	/* Of 32 bits, the difference of two pointers would be refused. */
+	xway_opaque(length);
+	return length - cur->tags * sizeof(struct xway_vlan);
 }
 
 /*
@@ -159,7 +200,7 @@ xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur
 xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route_flow *flow,
 					 __u32 length, struct route_way *way)
 {
-	route_find(ctx, flow, length, way);
+	route_find(ctx, flow, length, way, 0);
 	if (way->egress >= ROUTE_PORTS)
 		return way->egress - ROUTE_PORTS;
 	if (length > way->mtu)
@@ -167,18 +208,6 @@ xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route
 	if (route_is_sampled(way->turn))
 		route_sample(flow, length + sizeof(struct ethhdr));
 	return XWAY_FORWARDED;
-}
-
-/* Writes both MAC addresses; -1 if the port is gone. */
-xway_inline int route_rewrite(struct ethhdr *eth, const struct route_way *way)
-{
-	struct route_port *port = route_port(way->egress);
-
-	if (!port)
-		return -1;
-	*(__u64 *)eth->h_dest = (way->mac & ((1ULL << ROUTE_MAC_BITS) - 1)) | port->mac << 48;
-	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
-	return 0;
 }
 
 #endif

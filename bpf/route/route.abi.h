@@ -40,7 +40,7 @@ enum xway_reason {
 	XWAY_NO_EGRESS,
 	/* Neither IPv4 nor IPv6. */
 	XWAY_NOT_IP,
-	/* After a VLAN tag: routes of VLAN devices are left to the stack. */
+	/* After VLAN tags that no port has, or more than two. */
 	XWAY_TAGGED,
 	/* Multicast, broadcast, link-local, loopback or unspecified. */
 	XWAY_NOT_ROUTABLE,
@@ -56,20 +56,50 @@ enum xway_reason {
 	XWAY_UNTRANSLATABLE,
 	/* Sent to another host's MAC address: the stack drops it. */
 	XWAY_OTHER_HOST,
+	/* An ICMP error about the packet was sent, as for the next three. */
+	XWAY_SENT_TIME_EXCEEDED,
+	XWAY_SENT_UNREACHABLE,
+	XWAY_SENT_PROHIBITED,
+	XWAY_SENT_TOO_BIG,
+	/* An ICMP error would have been sent, but the limit of such messages is reached. */
+	XWAY_ICMP_LIMIT,
+	/* Cannot be forwarded, and no ICMP error may be sent about it. */
+	XWAY_UNANSWERABLE,
+	/* There is no route to its source, or it leads to another interface. */
+	XWAY_REVERSE_PATH,
+	/* There is no space before the frame for the VLAN tags to send it with. */
+	XWAY_NO_HEADROOM,
 };
-#define XWAY_REASONS (XWAY_OTHER_HOST + 1)
+#define XWAY_REASONS (XWAY_NO_HEADROOM + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256
 
-/* An interface that packets may come in from and leave through; its number is its index. */
+/*
+ * An interface that the kernel routes by: one that the program is attached to, or a VLAN device or
+ * bond on such a one. Its number is its index.
+ */
 struct route_port {
 	/* Six bytes of the interface's address and two zeros. */
 	__u64 mac;
+	/* As rules and routes name it. */
 	__u32 ifindex;
-	__u32 zero;
+	/* The interface that sends and receives its frames. */
+	__u32 device;
+	/* Tags of these frames, as in them: TPID and VLAN ID. 0 for none. */
+	__be32 outer;
+	__be32 inner;
+	__u32 zero[2];
 };
-_Static_assert(sizeof(struct route_port) == 16, "no hidden padding");
+_Static_assert(sizeof(struct route_port) == 32, "a half cache line, without hidden padding");
+
+/* Key of `route_tagged`: how the frames of a port that has tags come in. */
+struct route_tagged {
+	__u32 device;
+	__be32 outer;
+	__be32 inner;
+};
+_Static_assert(sizeof(struct route_tagged) == 12, "no hidden padding");
 
 /*
  * Fields of packets by which routes are found, as masks. A field that no rule and no route with
@@ -139,6 +169,7 @@ struct route_entry {
 _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
 
 #define ROUTE_MAC_BITS 48
+#define ROUTE_MAC ((1ULL << ROUTE_MAC_BITS) - 1)
 /* Numbers of next hops, a power of two; 0 is for those that have no place in the table. */
 #define ROUTE_HOPS 4096
 /* Places that a next hop may have in the table, one after the other. */
@@ -167,6 +198,20 @@ enum route_side {
 	ROUTE_DESTINATION = 0,
 	ROUTE_SOURCE = 1,
 } __attribute__((packed));
+
+/* Number of networks whose ICMP errors are counted apart, for their limits. */
+#define ROUTE_BUCKET_BITS 12
+#define ROUTE_BUCKETS (1 << ROUTE_BUCKET_BITS)
+
+/* What the route to the source of a packet must be (RFC 3704). */
+enum route_reverse_path {
+	/* Anything. */
+	ROUTE_REVERSE_PATH_OFF = 0,
+	/* A route to a next hop, through any interface. */
+	ROUTE_REVERSE_PATH_LOOSE = 1,
+	/* A route through the interface that the packet came in from. */
+	ROUTE_REVERSE_PATH_STRICT = 2,
+};
 
 enum route_nat {
 	/* Route only. */

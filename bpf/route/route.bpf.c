@@ -17,6 +17,8 @@
 const volatile enum route_nat route_nat = ROUTE_NAT_OPTIONAL;
 /* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
 const volatile __u32 route_malformed = XDP_PASS;
+/* Verdict for packets with IPv4 options or IPv6 extension headers. */
+const volatile __u32 route_options = XDP_PASS;
 
 #include <xway/csum.h>
 #include <xway/parse.h>
@@ -24,9 +26,13 @@ const volatile __u32 route_malformed = XDP_PASS;
 #include <xway/store.h>
 #include <xway/tag.h>
 
+#include "icmp4.h"
+#include "icmp6.h"
 #include "lookup.h"
 #include "nat4.h"
 #include "nat6.h"
+#include "reverse.h"
+#include "vlan.h"
 
 _Static_assert(XWAY_NO_NEIGHBOUR - XWAY_FORWARDED == BPF_FIB_LKUP_RET_NO_NEIGH, "kernel's order");
 _Static_assert(XWAY_TOO_BIG - XWAY_FORWARDED == BPF_FIB_LKUP_RET_FRAG_NEEDED, "kernel's order");
@@ -83,7 +89,7 @@ xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
 		return XWAY_OPTIONS;
 	if (!route_is_sound4(ip))
 		return XWAY_BAD_HEADER;
-	return ip->ttl > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+	return XWAY_FORWARDED;
 }
 
 xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
@@ -92,6 +98,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 {
 	enum xway_reason reason;
 	struct route_flow flow;
+	__u64 source[2] = {};
 	const __be32 *ports;
 	struct iphdr *ip;
 
@@ -103,8 +110,11 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		return XWAY_OTHER_HOST;
 	reason = route_admit4(ip);
 	ports = route_ports_at(cur, ip->protocol);
-	if (reason == XWAY_FORWARDED && route_may_have_translation())
-		reason = route_translate4(cur, ip);
+	source[1] = ip->saddr;
+	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
+		way->leaves_errors = 1;
+		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
+	}
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -118,6 +128,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.family = ROUTE_AF_INET,
 	};
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
+	reason = route_restrict(ctx, reason, &flow, source, ip->ttl);
 	if (reason == XWAY_FORWARDED) {
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
@@ -133,7 +144,7 @@ xway_inline enum xway_reason route_admit6(const struct xway_cursor *cur,
 		return XWAY_NOT_ROUTABLE;
 	if (cur->extensions > (xway_is_fragment(cur) ? 1 : 0))
 		return XWAY_OPTIONS;
-	return ip->hop_limit > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+	return XWAY_FORWARDED;
 }
 
 xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
@@ -142,6 +153,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 {
 	enum xway_reason reason;
 	struct route_flow flow;
+	__u64 source[2] = {};
 	const __be32 *ports;
 	struct ipv6hdr *ip;
 	int protocol = xway_parse_ipv6(cur, &ip);
@@ -154,8 +166,12 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 		return XWAY_OTHER_HOST;
 	reason = route_admit6(cur, ip);
 	ports = route_ports_at(cur, protocol);
-	if (reason == XWAY_FORWARDED && route_may_have_translation())
-		reason = route_translate6(cur, ip, protocol);
+	if (route_reverse_path)
+		xway_memcpy(source, &ip->saddr, sizeof(source));
+	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
+		way->leaves_errors = 1;
+		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
+	}
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -169,36 +185,37 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
+	reason = route_restrict(ctx, reason, &flow, source, ip->hop_limit);
 	if (reason == XWAY_FORWARDED)
 		ip->hop_limit--;
 	return reason;
 }
 
-xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way)
+xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_tags *tags,
+					 struct route_way *way)
 {
 	enum xway_reason reason;
 	struct xway_cursor cur;
 	struct ethhdr *eth;
 	__u32 ingress;
-	int type;
 
 	xway_cursor(&cur, ctx, frags);
-	type = xway_parse_eth(&cur, &eth);
-	if (type < 0)
-		return cur.fault;
-	if (cur.tags || xway_stripped_tag(ctx))
-		return XWAY_TAGGED;
+	reason = route_parse_eth(ctx, &cur, &eth, tags);
+	if (reason != XWAY_FORWARDED)
+		return reason;
 	if (eth->h_dest[0] & 1)
 		return XWAY_NOT_ROUTABLE;
-	ingress = route_ingress_port(ctx);
-	if (type == ETH_P_IP)
+	ingress = route_tagged_port(ctx, tags);
+	if (ingress == ROUTE_UNKNOWN_TAGS)
+		return XWAY_TAGGED;
+	if (tags->type == xway_htons(ETH_P_IP))
 		reason = route_ipv4(ctx, &cur, eth, ingress, way);
-	else if (type == ETH_P_IPV6)
+	else if (tags->type == xway_htons(ETH_P_IPV6))
 		reason = route_ipv6(ctx, &cur, eth, ingress, way);
 	else
 		return XWAY_NOT_IP;
-	if (reason == XWAY_FORWARDED && route_rewrite(eth, way) < 0)
-		return XWAY_NO_EGRESS;
+	if (reason == XWAY_FORWARDED)
+		reason = route_send(ctx, eth, tags, way);
 	return reason;
 }
 
@@ -208,7 +225,10 @@ xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
 	case XWAY_FORWARDED:
 		return bpf_redirect_map(&xway_tx, egress, 0);
 	case XWAY_BLACKHOLE:
+	case XWAY_REVERSE_PATH:
 		return XDP_DROP;
+	case XWAY_OPTIONS:
+		return route_options;
 	case XWAY_TRUNCATED:
 	case XWAY_BAD_HEADER:
 	case XWAY_TOO_MANY_TAGS:
@@ -219,16 +239,49 @@ xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
 	}
 }
 
+/* Whether an ICMP error may be sent for the reason. */
+xway_inline int route_has_error(enum xway_reason reason)
+{
+	return reason == XWAY_TTL_EXPIRED || reason == XWAY_UNREACHABLE ||
+	       reason == XWAY_PROHIBIT || reason == XWAY_TOO_BIG;
+}
+
+/* Sends the ICMP error about the packet in a frame of this length: see route_outcome(). */
+xway_global int route_answer(struct xdp_md *ctx, __u32 reason, __u32 mtu, __u32 length)
+{
+	struct ethhdr *eth = xway_data(ctx);
+	/* One for both families, because functions that call each other share a small stack. */
+	struct bpf_fib_lookup back = {};
+
+	if ((void *)(eth + 1) > xway_data_end(ctx))
+		return route_outcome(XDP_PASS, reason);
+	if (eth->h_proto == xway_htons(ETH_P_IP))
+		return route_answer4(ctx, reason, mtu, length, &back);
+	if (eth->h_proto == xway_htons(ETH_P_IPV6))
+		return route_answer6(ctx, reason, mtu, length, &back);
+	return route_outcome(XDP_PASS, reason);
+}
+
 xway_inline int route_packet(struct xdp_md *ctx, int frags)
 {
+	__u64 length = xway_frame_bytes(ctx, frags);
 	struct route_way way = {};
-	enum xway_reason reason = route_judge(ctx, frags, &way);
-	__u32 verdict = route_verdict(reason, way.egress);
+	struct route_tags tags = {};
+	enum xway_reason reason = route_judge(ctx, frags, &tags, &way);
+	__u32 verdict, answer;
 
-	if (reason == XWAY_FORWARDED && verdict == XDP_REDIRECT)
-		route_count_hop(ctx, frags, way.mac >> ROUTE_MAC_BITS);
+	/* The stack sends the errors about tagged packets, which go back with the same tags. */
+	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors && !tags.outer) {
+		answer = route_answer(ctx, reason, way.mtu, length);
+		verdict = answer & 0xff;
+		reason = answer >> 8 & 0xff;
+	} else {
+		verdict = route_verdict(reason, way.egress);
+		if (reason == XWAY_FORWARDED && verdict == XDP_REDIRECT)
+			route_count_hop(way.mac >> ROUTE_MAC_BITS, length);
+	}
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
-	return xway_done(ctx, frags, verdict, reason);
+	return xway_done_bytes(length, verdict, reason);
 }
 
 SEC("xdp")

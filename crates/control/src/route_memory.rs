@@ -22,7 +22,7 @@ use sys::thread::monotonic_ns;
 
 use crate::Control;
 use crate::error::Result;
-use crate::route::router;
+use crate::route::{LivePorts, router};
 use crate::state::State;
 
 /// Follows the routes of a network namespace for the routers that run in it.
@@ -45,6 +45,7 @@ struct Router {
     /// The map through which it is kept valid.
     map: Map,
     written: abi::Control,
+    ports: LivePorts,
 }
 
 impl Follower {
@@ -115,8 +116,12 @@ impl Follower {
             self.synchronize_at = now + SYNCHRONIZE;
             self.synchronizations += 1;
         }
+        let (links_changed, deciding) = (events.take_links(), events.deciding());
+        if links_changed {
+            self.update_ports();
+        }
         if has_changed || self.beat_at <= now {
-            let fields = events.deciding().map_or(EVERYTHING, fields);
+            let fields = deciding.map_or(EVERYTHING, fields);
             self.tell(fields, has_changed);
             self.beat_at = now + BEAT;
         }
@@ -134,19 +139,28 @@ impl Follower {
         Ok(())
     }
 
+    /// Makes ports of VLAN devices and bonds those that exist now. What fails, because interfaces
+    /// change meanwhile, causes another event.
+    fn update_ports(&self) {
+        let Ok(links) = Netlink::open().and_then(|mut netlink| netlink.links()) else { return };
+        for router in &self.routers {
+            let _ = router.ports.update(&links);
+        }
+    }
+
     /// A router whose map cannot be written is not followed any more, until it is found again.
     fn tell(&mut self, fields: Fields, has_changed: bool) {
         self.routers.retain_mut(|router| router.tell(fields, has_changed).is_ok());
     }
 
     /// Finds the maps of the namespace's routers, each once.
-    fn scan(&self) -> Result<Vec<Map>> {
+    fn scan(&self) -> Result<Vec<(Map, LivePorts)>> {
         let state = State::read(&self.control)?;
-        let mut found: Vec<Map> = Vec::new();
+        let mut found: Vec<(Map, LivePorts)> = Vec::new();
         for link in Netlink::open()?.links()? {
-            for map in controls(&state, self.netns, &link)? {
-                if found.iter().all(|known| known.info().id != map.info().id) {
-                    found.push(map);
+            for (map, ports) in controls(&state, self.netns, &link)? {
+                if found.iter().all(|(known, _)| known.info().id != map.info().id) {
+                    found.push((map, ports));
                 }
             }
         }
@@ -154,24 +168,31 @@ impl Follower {
     }
 
     /// Continues with those that were known, and begins with the others.
-    fn keep(&mut self, found: Vec<Map>) {
+    fn keep(&mut self, found: Vec<(Map, LivePorts)>) {
         let mut known = std::mem::take(&mut self.routers);
-        for map in found {
+        let mut any_new = false;
+        for (map, ports) in found {
             let place = known.iter().position(|one| one.map.info().id == map.info().id);
             self.routers.extend(match place {
                 Some(number) => Some(known.swap_remove(number)),
-                None => Router::new(map).ok(),
+                None => {
+                    any_new = true;
+                    Router::new(map, ports).ok()
+                }
             });
+        }
+        if any_new {
+            self.update_ports();
         }
     }
 }
 
 impl Router {
-    fn new(map: Map) -> Result<Self> {
+    fn new(map: Map, ports: LivePorts) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
         // Nothing that was remembered before was by these fields.
-        let mut router = Self { map, written };
+        let mut router = Self { map, written, ports };
         router.tell(EVERYTHING, true)?;
         Ok(router)
     }
@@ -198,12 +219,12 @@ impl Router {
 }
 
 /// The maps through which the memory of an interface's routers is kept valid.
-fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Map>> {
+fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<(Map, LivePorts)>> {
     let slot = state.slot(netns, link.ifindex);
     let mut maps = Vec::new();
     for (_mode, program) in link.xdp.programs() {
         if let Some((generation, _)) = router(&slot, program)? {
-            maps.push(generation.map(route::CONTROL)?);
+            maps.push((generation.map(route::CONTROL)?, LivePorts::open(&generation)?));
         }
     }
     Ok(maps)

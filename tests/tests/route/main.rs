@@ -3,6 +3,8 @@
 
 mod command;
 mod forward;
+mod icmp;
 mod isolation;
 mod memory;
 mod truth;
+mod vlan;

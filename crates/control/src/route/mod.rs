@@ -3,6 +3,7 @@
 //! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
+mod ports;
 mod report;
 mod stop;
 mod top;
@@ -25,6 +26,7 @@ use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement, chain, lockout};
 
+pub(crate) use ports::LivePorts;
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
 pub use top::{NetworkRate, RouteTop, TopMonitor};
@@ -188,22 +190,30 @@ fn check_lockout(control: &Control, targets: &[&Target], options: &RouteOptions)
     let mut spec = Spec::parse(NAME, route::OBJECT)?;
     config.apply(&mut spec)?;
     let (program, lockout) = ((&spec, route::PROGRAM), placement.lockout());
+    let routed = ports(targets)?;
     targets.iter().try_for_each(|target| {
         lockout::check_program(control, program, target.place(), lockout, |engine| {
             if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
                 // Without translations the program routes, or passes packets to the stack.
-                let _ = route::update(config, &ports(targets), &maps);
+                let _ = route::update(config, &routed, &maps);
             }
         })
     })
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Result<()> {
-    let names =
-        [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
-    let [nat4, nat6, translates, tx, own, index] = names.map(|name| generation.map(name));
+    let names = [
+        route::NAT4,
+        route::NAT6,
+        route::TRANSLATES,
+        route::TX,
+        route::PORTS,
+        route::INDEX,
+        route::TAGGED,
+    ];
+    let [nat4, nat6, translates, tx, own, index, tagged] = names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
-    let (tx, own, index) = (tx?, own?, index?);
+    let (tx, own, index, tagged) = (tx?, own?, index?, tagged?);
     let maps = Maps {
         nat4: &nat4,
         nat6: &nat6,
@@ -211,8 +221,9 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         tx: &tx,
         ports: &own,
         index: &index,
+        tagged: &tagged,
     };
-    route::update(config, &ports(targets), &maps)?;
+    route::update(config, &ports(targets)?, &maps)?;
     Ok(())
 }
 
@@ -223,14 +234,15 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
     let RouteOptions { config, placement, .. } = options;
     let spec = spec(options, record)?;
     let large = targets.iter().any(|target| target.has_large_frames());
+    let routed = ports(targets)?;
     by_frame_size(large, [route::PROGRAM, route::PROGRAM_FRAGS], |program| {
         let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
         let mut shared = None;
         for target in targets {
-            let (own, tagging) = tagged(target, (&spec, program), &ports(targets), options)?;
+            let (own, tagging) = tagged(target, (&spec, program), &routed, options)?;
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
-                route::update(config, &ports(targets), &Maps::find(|name| router.map(name))?)?;
+                route::update(config, &routed, &Maps::find(|name| router.map(name))?)?;
                 shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -308,7 +320,7 @@ impl<'a> NewRouter<'a> {
         check_lockout(first.slot.control(), targets, options)?;
         let spec = spec(options, &record(options, targets))?;
         let program = if large { route::PROGRAM_FRAGS } else { route::PROGRAM };
-        let (own, tagging) = tagged(first, (&spec, program), &ports(targets), options)?;
+        let (own, tagging) = tagged(first, (&spec, program), &ports(targets)?, options)?;
         chain.place(&options.placement, link(own, program, &options.placement))?;
         Ok(Self { targets, options, spec, program, taggings: vec![tagging] })
     }
@@ -317,12 +329,12 @@ impl<'a> NewRouter<'a> {
     pub fn load_others(&mut self, first: &LoadedChain<'_>) -> Result<Vec<Router<'a>>> {
         let RouteOptions { config, placement, .. } = self.options;
         let map = |name: &str| first.map(NAME, name);
-        route::update(config, &ports(self.targets), &Maps::find(map)?)?;
+        let routed = ports(self.targets)?;
+        route::update(config, &routed, &Maps::find(map)?)?;
         let shared = tables(&self.spec, map)?;
         let mut all = Vec::new();
         for target in &self.targets[1..] {
-            let (own, tagging) =
-                tagged(target, (&self.spec, self.program), &ports(self.targets), self.options)?;
+            let (own, tagging) = tagged(target, (&self.spec, self.program), &routed, self.options)?;
             all.push(load(target, own, self.program, placement, Some(&shared))?);
             self.taggings.push(tagging);
         }
@@ -390,13 +402,12 @@ impl Router<'_> {
     }
 }
 
-fn ports(targets: &[&Target]) -> Vec<Port> {
-    let port =
-        |target: &&Target| Port { ifindex: target.ifindex.0, mac: target.mac.map(|mac| mac.0) };
-    targets.iter().map(port).collect()
+/// The ports of a router that is attached to these interfaces.
+fn ports(targets: &[&Target]) -> Result<Vec<Port>> {
+    let devices: Vec<_> = targets.iter().map(|target| target.ifindex).collect();
+    Ok(ports::find(&devices, &Netlink::open()?.links()?))
 }
 
-/// What pins, members of chains and records call it.
 const NAME: &str = "forward";
 /// The global variable that selects the treatment of packets without a translation.
 const NAT_MODE: &str = "route_nat";

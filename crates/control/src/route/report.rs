@@ -36,12 +36,13 @@ pub struct RouteReport {
 pub struct PortReport {
     /// Name of the interface.
     pub name: String,
-    /// VLAN of the port; `null` for one whose frames have no tag.
+    /// VLAN ID of the port, of two the outer one; `null` for a port whose frames have no tag.
     pub vlan: Option<u16>,
-    /// Frames that the router's program received from the interface, whatever it decided.
-    pub packets: u64,
+    /// Frames that the router's program received from the interface, with any tags, whatever it
+    /// decided; `null` for a port with a VLAN, whose frames are counted by the interface below.
+    pub packets: Option<u64>,
     /// Bytes of these frames, from the Ethernet header on.
-    pub bytes: u64,
+    pub bytes: Option<u64>,
     /// Frames of all ports that routers sent out of this one. A driver may still drop them:
     /// `xway why-drop`.
     pub sent_packets: u64,
@@ -125,6 +126,8 @@ struct Reading<'a> {
     /// Ids of the maps of routers that were read.
     tables: BTreeSet<u32>,
     ports: Vec<PortReport>,
+    /// Names of ports by the interfaces that routes name.
+    names: BTreeMap<u32, String>,
     /// By interface and address; `None` is the sum of those that have no number.
     sent: BTreeMap<Option<(u32, Mac)>, Count>,
     memory: MemoryReport,
@@ -139,10 +142,8 @@ impl Reading<'_> {
         for ((_, reason), count) in counts.reasons {
             *reasons.entry(reason).or_default() += count.packets;
         }
-        let (name, vlan) = (link.name.clone(), None);
-        let port =
-            PortReport { name, vlan, packets, bytes, sent_packets: 0, sent_bytes: 0, reasons };
-        self.ports.push(port);
+        let (packets, bytes) = (Some(packets), Some(bytes));
+        self.ports.push(PortReport { packets, bytes, reasons, ..unused(link.name.clone(), None) });
         Ok(())
     }
 
@@ -158,6 +159,9 @@ impl Reading<'_> {
             return Ok(());
         }
         let ports = ports.array()?;
+        for port in ports.iter().filter_map(|bytes| bytes.first_chunk()) {
+            self.name(abi::Port::from_bytes(port));
+        }
         let ifindex = |port: u32| {
             let port = ports.get(port as usize)?.first_chunk().map(abi::Port::from_bytes)?;
             Some(port.ifindex)
@@ -172,12 +176,22 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// The name of a port, which is a row of its own if it has tags.
+    fn name(&mut self, port: abi::Port) {
+        let vlan = vlan_of(&port);
+        let own = if vlan.is_some() { port.ifindex } else { port.device };
+        let Some(link) = self.links.iter().find(|link| link.ifindex.0 == own) else { return };
+        if vlan.is_some() {
+            self.ports.push(unused(link.name.clone(), vlan));
+        }
+        self.names.insert(port.ifindex, link.name.clone());
+    }
+
     fn report(mut self) -> RouteReport {
         for (hop, count) in &self.sent {
             let Some((ifindex, _)) = hop else { continue };
-            let link = self.links.iter().find(|link| link.ifindex.0 == *ifindex);
-            let port = self.ports.iter_mut().find(|port| link.is_some_and(|l| l.name == port.name));
-            if let Some(port) = port {
+            let name = self.names.get(ifindex);
+            if let Some(port) = self.ports.iter_mut().find(|port| Some(&port.name) == name) {
                 port.sent_packets += count.packets;
                 port.sent_bytes += count.bytes;
             }
@@ -212,9 +226,43 @@ impl Reading<'_> {
     }
 }
 
+/// A port that has counted nothing.
+fn unused(name: String, vlan: Option<u16>) -> PortReport {
+    PortReport {
+        name,
+        vlan,
+        packets: None,
+        bytes: None,
+        sent_packets: 0,
+        sent_bytes: 0,
+        reasons: BTreeMap::new(),
+    }
+}
+
+/// The VLAN ID of a port's frames, of two tags the outer one.
+pub(super) fn vlan_of(port: &abi::Port) -> Option<u16> {
+    let [_, _, high, low] = port.outer;
+    (port.outer != [0; 4]).then(|| u16::from_be_bytes([high, low]) & 0xfff)
+}
+
 fn is_link_local(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vlan_of_a_port_is_in_its_outer_tag() {
+        for (outer, vlan) in
+            [([0; 4], None), ([0x81, 0, 0, 5], Some(5)), ([0x88, 0xa8, 0xef, 0xff], Some(4095))]
+        {
+            let port = abi::Port { outer, ..abi::Port::default() };
+            assert_eq!(vlan_of(&port), vlan, "{outer:02x?}");
+        }
     }
 }

@@ -22,7 +22,7 @@ pub struct RouteTop {
     /// Time over which rates were measured, in seconds.
     pub interval_s: f64,
     /// Number of routed packets of which one is counted. The other figures are estimates of all
-    /// packets: about ten samples, thus ten times this number, tell little more than the order.
+    /// packets, rough for networks with few samples.
     pub sampled_one_in: u64,
     /// Networks of routed packets, the busiest first.
     pub networks: Vec<NetworkRate>,

@@ -27,6 +27,28 @@ impl Nat {
     }
 }
 
+/// `enum route_reverse_path`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum ReversePath {
+    Off = 0,
+    Loose = 1,
+    Strict = 2,
+}
+
+impl ReversePath {
+    pub const ALL: [Self; 3] = [Self::Off, Self::Loose, Self::Strict];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Loose => "loose",
+            Self::Strict => "strict",
+        }
+    }
+}
+
 /// `enum route_side`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -76,10 +98,18 @@ pub enum Reason {
     NoTranslation = 22,
     Untranslatable = 23,
     OtherHost = 24,
+    SentTimeExceeded = 25,
+    SentUnreachable = 26,
+    SentProhibited = 27,
+    SentTooBig = 28,
+    IcmpLimit = 29,
+    Unanswerable = 30,
+    ReversePath = 31,
+    NoHeadroom = 32,
 }
 
 impl Reason {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 33] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -105,6 +135,14 @@ impl Reason {
         Self::NoTranslation,
         Self::Untranslatable,
         Self::OtherHost,
+        Self::SentTimeExceeded,
+        Self::SentUnreachable,
+        Self::SentProhibited,
+        Self::SentTooBig,
+        Self::IcmpLimit,
+        Self::Unanswerable,
+        Self::ReversePath,
+        Self::NoHeadroom,
     ];
 
     /// As counters, JSON and options spell it.
@@ -135,6 +173,14 @@ impl Reason {
             Self::NoTranslation => "no-translation",
             Self::Untranslatable => "untranslatable",
             Self::OtherHost => "other-host",
+            Self::SentTimeExceeded => "sent-time-exceeded",
+            Self::SentUnreachable => "sent-unreachable",
+            Self::SentProhibited => "sent-prohibited",
+            Self::SentTooBig => "sent-too-big",
+            Self::IcmpLimit => "icmp-limit",
+            Self::Unanswerable => "unanswerable",
+            Self::ReversePath => "reverse-path",
+            Self::NoHeadroom => "no-headroom",
         }
     }
 }
@@ -356,17 +402,26 @@ impl Network {
 pub struct Port {
     pub mac: u64,
     pub ifindex: u32,
-    pub zero: u32,
+    pub device: u32,
+    pub outer: [u8; 4],
+    pub inner: [u8; 4],
+    pub zero: [u32; 2],
 }
 
 impl Port {
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 32;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.mac.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.ifindex.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.device.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.outer);
+        bytes[20..24].copy_from_slice(&self.inner);
+        for (n, item) in self.zero.iter().enumerate() {
+            let at = 24 + n * 4;
+            bytes[at..at + 4].copy_from_slice(&item.to_le_bytes());
+        }
         bytes
     }
 
@@ -374,7 +429,10 @@ impl Port {
         Self {
             mac: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             ifindex: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            device: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            outer: array::from_fn(|i| bytes[16 + i]),
+            inner: array::from_fn(|i| bytes[20 + i]),
+            zero: array::from_fn(|n| u32::from_le_bytes(array::from_fn(|i| bytes[24 + n * 4 + i]))),
         }
     }
 }
@@ -440,6 +498,34 @@ impl Set {
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
             entries: array::from_fn(|n| Entry::from_bytes(&array::from_fn(|i| bytes[n * 64 + i]))),
+        }
+    }
+}
+
+/// `struct route_tagged`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tagged {
+    pub device: u32,
+    pub outer: [u8; 4],
+    pub inner: [u8; 4],
+}
+
+impl Tagged {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.device.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.outer);
+        bytes[8..12].copy_from_slice(&self.inner);
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            device: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            outer: array::from_fn(|i| bytes[4 + i]),
+            inner: array::from_fn(|i| bytes[8 + i]),
         }
     }
 }

@@ -9,7 +9,7 @@ use packet::{IpProtocol, ParseError};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use super::{PROCESSORS, SETS, abi};
+use super::{IcmpErrors, PROCESSORS, ReversePath, SETS, abi};
 use crate::PassOrDrop;
 
 /// Translations, and what happens to packets without one.
@@ -26,6 +26,12 @@ pub struct Config {
     /// Routes that each processor remembers, rounded up to a power of two; 0 for none. All
     /// processors together have at most 64 MiB for them.
     pub memory: u32,
+    /// ICMP errors that the program sends itself.
+    pub icmp_errors: IcmpErrors,
+    /// What the route to the source of a packet must be.
+    pub reverse_path: ReversePath,
+    /// Packets with IPv4 options or IPv6 extension headers.
+    pub options: PassOrDrop,
 }
 
 /// Whether addresses are translated.
@@ -67,6 +73,9 @@ impl Default for Config {
             replies: true,
             malformed: PassOrDrop::default(),
             memory: REMEMBERED,
+            icmp_errors: IcmpErrors::default(),
+            reverse_path: ReversePath::default(),
+            options: PassOrDrop::default(),
         }
     }
 }
@@ -84,7 +93,10 @@ impl Config {
         };
         spec.set_global("route_nat", &(nat as u32).to_le_bytes())?;
         spec.set_global("route_remembers", &u32::from(self.memory != 0).to_le_bytes())?;
-        spec.set_global("route_malformed", &self.malformed.to_global())
+        spec.set_global("route_malformed", &self.malformed.to_global())?;
+        spec.set_global("route_options", &self.options.to_global())?;
+        self.reverse_path.apply(spec)?;
+        self.icmp_errors.apply(spec)
     }
 
     /// Gives each of the `processors` a memory of routes, before the program is loaded. Without

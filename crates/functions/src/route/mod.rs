@@ -6,12 +6,18 @@
 
 pub mod abi;
 mod config;
+mod icmp;
 mod plan;
+mod port;
+mod reverse;
 mod statistics;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
-pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+pub use icmp::{IcmpErrors, IcmpRate};
+pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
+pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of};
+pub use reverse::ReversePath;
 pub use statistics::{Lookups, SentTo, lookups, networks, sent};
 
 /// The compiled program.
@@ -35,6 +41,8 @@ pub const TX: &str = "xway_tx";
 pub const PORTS: &str = "route_ports";
 /// Name of the map of the ports' numbers.
 pub const INDEX: &str = "route_index";
+/// Name of the map of the numbers of ports with VLAN tags.
+pub const TAGGED: &str = "route_tagged";
 /// Name of the map through which the memory of routes is kept valid.
 pub const CONTROL: &str = "route_control";
 /// Name of the map of each processor's state.

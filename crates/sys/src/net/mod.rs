@@ -40,7 +40,7 @@ pub use datagrams::Datagrams;
 pub use events::LinkEvents;
 pub use ifindex::Ifindex;
 pub use iptables::{Chain, Iptables};
-pub use link::{Link, Statistics, underneath};
+pub use link::{Bond, Link, Statistics, underneath};
 pub use neighbour::Neighbour;
 pub use netdev::{Direction, Napi, NetdevFamily, NetdevQueue, XdpFeatures};
 pub use nftables::{NftFamily, Nftables};

@@ -36,6 +36,8 @@ pub struct RouteEvents {
     current: Option<Dump>,
     /// Something of the dump or of the events was lost.
     is_incomplete: bool,
+    /// Interfaces changed since this was last taken.
+    links_changed: bool,
 }
 
 /// Requested from the kernel: `RTM_GETROUTE` or `RTM_GETRULE`, and the family.
@@ -54,7 +56,14 @@ impl RouteEvents {
         // The kernel limits this to net.core.rmem_max; an overrun is handled.
         let _ = socket.set_rx_buf_sz(BUFFER);
         let (waiting, deciding) = (VecDeque::new(), Deciding::default());
-        let mut this = Self { socket, deciding, waiting, current: None, is_incomplete: false };
+        let mut this = Self {
+            socket,
+            deciding,
+            waiting,
+            current: None,
+            is_incomplete: false,
+            links_changed: false,
+        };
         this.synchronize()?;
         Ok(this)
     }
@@ -92,12 +101,17 @@ impl RouteEvents {
                 Ok(_) => any |= self.read(&part)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    (any, self.is_incomplete) = (true, true);
+                    (any, self.is_incomplete, self.links_changed) = (true, true, true);
                 }
                 Err(error) => return Err(Error::from_io("recv(NETLINK_ROUTE)", "", &error)),
             }
         }
         Ok(any)
+    }
+
+    /// Whether interfaces may have changed since the last call; what there is now has to be read.
+    pub fn take_links(&mut self) -> bool {
+        std::mem::take(&mut self.links_changed)
     }
 
     /// Readable while there are events.
@@ -136,6 +150,8 @@ impl RouteEvents {
                 }
                 _ => {
                     message.widen(&mut self.deciding);
+                    self.links_changed |=
+                        matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK);
                     any |= message.flags & libc::NLM_F_MULTI as u16 == 0;
                 }
             }

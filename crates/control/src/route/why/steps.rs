@@ -14,7 +14,8 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// `program`: what the program did; `rule`, `table`, `route` and `neighbor`: what the kernel
-    /// has for the packet; `refused`: the kernel's error instead; `rewrite`: the changed fields.
+    /// has for the packet; `refused`: the kernel's error instead; `rewrite`: the changed fields; `answer`: the ICMP
+    /// error that the program sends.
     pub step: &'static str,
     /// What was decided.
     pub text: String,
@@ -45,11 +46,14 @@ pub fn explain(
 ) -> Result<Explained> {
     let mut explained = Explained::default();
     explained.add("program", format!("{verdict}: {reason}, {}", meaning(reason)));
+    let is_answered = reason.starts_with(ANSWERED);
     // The route is that of the packet as it is translated.
-    if let Some(query) = query(after, link) {
+    if let Some(query) = query(if is_answered { before } else { after }, link) {
         kernel(&mut explained, &query, link, links)?;
     }
-    if before != after {
+    if is_answered {
+        explained.add("answer", dissect(after).summary);
+    } else if before != after {
         explained.add("rewrite", rewrite(before, after));
     }
     Ok(explained)
@@ -241,7 +245,15 @@ fn meaning(reason: &str) -> &'static str {
     known.map_or("decided by the program", |(_, meaning)| meaning)
 }
 
-const MEANINGS: [(&str, &str); 24] = [
+const MEANINGS: [(&str, &str); 32] = [
+    ("sent-time-exceeded", "its TTL or hop limit is used up, which the program answers"),
+    ("sent-unreachable", "the route answers that the destination cannot be reached"),
+    ("sent-prohibited", "the route answers that the destination is prohibited"),
+    ("sent-too-big", "larger than the MTU, which the program answers"),
+    ("icmp-limit", "an ICMP error would be sent, but the limit of them is reached"),
+    ("unanswerable", "cannot be forwarded, and no ICMP error may be sent about it"),
+    ("reverse-path", "no route to its source, or one through another interface"),
+    ("no-headroom", "no space before the frame for the VLAN tags to send it with"),
     ("forwarded", "sent to the next hop"),
     ("blackhole", "the route drops it"),
     ("unreachable", "the route answers that the destination cannot be reached"),
@@ -267,6 +279,8 @@ const MEANINGS: [(&str, &str); 24] = [
     ("bad-header", "a header is malformed"),
     ("too-many-tags", "it has too many VLAN tags"),
 ];
+/// How reasons begin for which the program sends an ICMP error.
+const ANSWERED: &str = "sent-";
 /// Bits of the type of service that routes may depend on.
 const DSCP: u8 = 0xfc;
 const RTN_UNICAST: u8 = 1;
