@@ -181,6 +181,17 @@ _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
 /* Places that a next hop may have in the table, one after the other. */
 #define ROUTE_HOP_PROBES 16
 
+/* One of this number of routed packets is a sample; a power of two. */
+#define ROUTE_SAMPLED 1024
+
+/* Key of `route_networks`: a destination network of 24 bits for IPv4, of 48 bits for IPv6. */
+struct route_network {
+	__be32 address[2];
+	__u8 family;
+	__u8 zero[3];
+};
+_Static_assert(sizeof(struct route_network) == 12, "no hidden padding");
+
 #define ROUTE_WAYS 2
 
 /* Entries that have the same hash. */

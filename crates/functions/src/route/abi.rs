@@ -378,6 +378,34 @@ impl Key6 {
     }
 }
 
+/// `struct route_network`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Network {
+    pub address: [u8; 8],
+    pub family: u8,
+    pub zero: [u8; 3],
+}
+
+impl Network {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.address);
+        bytes[8] = self.family;
+        bytes[9..12].copy_from_slice(&self.zero);
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            address: array::from_fn(|i| bytes[i]),
+            family: bytes[8],
+            zero: array::from_fn(|i| bytes[9 + i]),
+        }
+    }
+}
+
 /// `struct route_port`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
