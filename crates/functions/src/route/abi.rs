@@ -78,7 +78,7 @@ pub enum Reason {
     OtherHost = 24,
     NotEstablished = 25,
     Handshake = 26,
-    ConntrackHelper = 27,
+    ConntrackExtension = 27,
 }
 
 impl Reason {
@@ -110,7 +110,7 @@ impl Reason {
         Self::OtherHost,
         Self::NotEstablished,
         Self::Handshake,
-        Self::ConntrackHelper,
+        Self::ConntrackExtension,
     ];
 
     /// As counters, JSON and options spell it.
@@ -143,7 +143,7 @@ impl Reason {
             Self::OtherHost => "other-host",
             Self::NotEstablished => "not-established",
             Self::Handshake => "handshake",
-            Self::ConntrackHelper => "conntrack-helper",
+            Self::ConntrackExtension => "conntrack-extension",
         }
     }
 }
