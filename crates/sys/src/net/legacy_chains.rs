@@ -77,7 +77,7 @@ fn chain(
     })
 }
 
-/// Of `include/uapi/linux/netfilter_ipv4.h`.
+/// Priorities of `include/uapi/linux/netfilter_ipv4.h`.
 fn priority(table: &str, hook: Hook) -> i32 {
     match table {
         "raw" => -300,
