@@ -73,10 +73,10 @@ enum xway_reason {
 	XWAY_NOT_ESTABLISHED,
 	/* SYN, FIN or RST, which change the state of a connection. */
 	XWAY_HANDSHAKE,
-	/* The connection has a helper (application-level gateway). */
-	XWAY_CONNTRACK_HELPER,
+	/* The connection has a helper (application-level gateway) or a timeout of its own. */
+	XWAY_CONNTRACK_EXTENSION,
 };
-#define XWAY_REASONS (XWAY_CONNTRACK_HELPER + 1)
+#define XWAY_REASONS (XWAY_CONNTRACK_EXTENSION + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256

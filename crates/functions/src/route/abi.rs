@@ -108,7 +108,7 @@ pub enum Reason {
     NoHeadroom = 32,
     NotEstablished = 33,
     Handshake = 34,
-    ConntrackHelper = 35,
+    ConntrackExtension = 35,
 }
 
 impl Reason {
@@ -148,7 +148,7 @@ impl Reason {
         Self::NoHeadroom,
         Self::NotEstablished,
         Self::Handshake,
-        Self::ConntrackHelper,
+        Self::ConntrackExtension,
     ];
 
     /// As counters, JSON and options spell it.
@@ -189,7 +189,7 @@ impl Reason {
             Self::NoHeadroom => "no-headroom",
             Self::NotEstablished => "not-established",
             Self::Handshake => "handshake",
-            Self::ConntrackHelper => "conntrack-helper",
+            Self::ConntrackExtension => "conntrack-extension",
         }
     }
 }
