@@ -118,7 +118,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.protocol = ip->protocol,
 		.family = ROUTE_AF_INET,
 	};
-	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
+	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
 	if (reason == XWAY_FORWARDED) {
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
@@ -169,37 +169,34 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
-	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
+	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
 	if (reason == XWAY_FORWARDED)
 		ip->hop_limit--;
 	return reason;
 }
 
-xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_tags *tags,
-					 struct route_way *way)
+xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way,
+					 int *grown)
 {
+	struct route_arrival arrival = {};
 	enum xway_reason reason;
 	struct xway_cursor cur;
 	struct ethhdr *eth;
-	__u32 ingress;
 
 	xway_cursor(&cur, ctx, frags);
-	reason = route_parse_eth(ctx, &cur, &eth, tags);
+	reason = route_arrive(ctx, &cur, &eth, &arrival);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 	if (eth->h_dest[0] & 1)
 		return XWAY_NOT_ROUTABLE;
-	ingress = route_tagged_port(ctx, tags);
-	if (ingress == ROUTE_UNKNOWN_TAGS)
-		return XWAY_TAGGED;
-	if (tags->type == xway_htons(ETH_P_IP))
-		reason = route_ipv4(ctx, &cur, eth, ingress, way);
-	else if (tags->type == xway_htons(ETH_P_IPV6))
-		reason = route_ipv6(ctx, &cur, eth, ingress, way);
+	if (arrival.type == xway_htons(ETH_P_IP))
+		reason = route_ipv4(ctx, &cur, eth, arrival.ingress, way);
+	else if (arrival.type == xway_htons(ETH_P_IPV6))
+		reason = route_ipv6(ctx, &cur, eth, arrival.ingress, way);
 	else
 		return XWAY_NOT_IP;
 	if (reason == XWAY_FORWARDED)
-		reason = route_send(ctx, eth, tags, way);
+		reason = route_send(ctx, eth, &arrival, way, grown);
 	return reason;
 }
 
@@ -223,12 +220,12 @@ xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
 xway_inline int route_packet(struct xdp_md *ctx, int frags)
 {
 	struct route_way way = {};
-	struct route_tags tags = {};
-	enum xway_reason reason = route_judge(ctx, frags, &tags, &way);
+	int grown = 0;
+	enum xway_reason reason = route_judge(ctx, frags, &way, &grown);
 	__u32 verdict = route_verdict(reason, way.egress);
 
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
-	return xway_done_grown(ctx, frags, verdict, reason, tags.grown);
+	return xway_done_grown(ctx, frags, verdict, reason, grown);
 }
 
 SEC("xdp")

@@ -130,7 +130,7 @@ fn running(
 pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
     let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
-    if generation.map_if_kept(route::TAGGED)?.is_none() {
+    if generation.map_if_kept(route::VLANS)?.is_none() {
         // Of a version whose program had other maps: it can only be replaced.
         return Ok(None);
     }
@@ -203,10 +203,12 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         route::PORTS,
         route::INDEX,
         route::TAGGED,
+        route::VLANS,
     ];
-    let [nat4, nat6, translates, tx, own, index, tagged] = names.map(|name| generation.map(name));
+    let [nat4, nat6, translates, tx, own, index, tagged, vlans] =
+        names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
-    let (tx, own, index, tagged) = (tx?, own?, index?, tagged?);
+    let (tx, own, index, tagged, vlans) = (tx?, own?, index?, tagged?, vlans?);
     let maps = Maps {
         nat4: &nat4,
         nat6: &nat6,
@@ -215,6 +217,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         ports: &own,
         index: &index,
         tagged: &tagged,
+        vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
     Ok(())
@@ -273,6 +276,7 @@ fn tagged(
     if let Some(number) = route::number_of(target.ifindex.0, ports) {
         own.set_global(route::INGRESS, &number.to_le_bytes())?;
     }
+    route::size_vlans(&mut own, ports);
     tagging.apply(&mut own, &[program])?;
     Ok((own, tagging))
 }
