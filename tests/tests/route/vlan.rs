@@ -120,7 +120,7 @@ fn stays<R: Routed>(router: &mut Forward<R>, name: &str, packet: &[u8], reason: 
 /// Priorities and drop eligibility of the outer and the inner tag.
 const PRIORITIES: [[u16; 2]; 3] = [[0, 0], [0xb000, 0x6000], [0x1000, 0xe000]];
 
-/// What becomes of the priorities between networks with these numbers of tags.
+/// The priorities that are sent between networks with these numbers of tags.
 fn kept(priorities: [u16; 2], tags: usize) -> [u16; 2] {
     match tags {
         0 => [0; 2],

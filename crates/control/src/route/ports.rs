@@ -96,7 +96,7 @@ fn mac(link: &Link) -> Option<[u8; 6]> {
 pub(crate) struct LivePorts([Map; 5]);
 
 impl LivePorts {
-    /// Those of a generation of the router's programs.
+    /// Opens the maps of a generation of the router's programs.
     pub fn open(generation: &Generation) -> Result<Self> {
         let open = |name| generation.map(name);
         let [tx, ports, index] = [open(route::TX)?, open(route::PORTS)?, open(route::INDEX)?];

@@ -43,7 +43,7 @@ impl<'a, M> Maps<'a, M> {
         })
     }
 
-    /// Those that describe ports.
+    /// The maps that describe ports.
     #[must_use]
     pub fn of_ports(&self) -> PortMaps<'a, M> {
         let Self { tx, ports, index, tagged, vlans, .. } = *self;

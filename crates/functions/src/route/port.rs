@@ -198,7 +198,7 @@ impl PortTables {
     /// What the maps should hold for these ports, if they hold `live` now.
     ///
     /// # Errors
-    /// There are too many ports, or two that the program cannot tell apart.
+    /// There are too many ports, or two that are the same to the program.
     pub fn new(ports: &[Port], live: &Numbered) -> Result<Self, PortConflict> {
         let none = abi::Port::default();
         let mut this = Self {
