@@ -14,6 +14,7 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 
+#include "hop.h"
 #include "memory.h"
 #include "port.h"
 
@@ -22,7 +23,13 @@ struct route_way {
 	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
 	__u32 egress;
 	__u32 mtu;
+	/* As in `struct route_entry`. */
 	__u64 mac;
+	/*
+	 * The packet may have been translated, so an error must not quote it; or it has tags, which
+	 * the error must have, too: the stack sends it.
+	 */
+	__u32 leaves_errors;
 };
 
 /* The ports of the packet at the cursor, or NULL if it has none. */
@@ -41,6 +48,37 @@ xway_inline const __be32 *route_ports_at(const struct xway_cursor *cur, int prot
 xway_inline void route_refuse(struct route_way *way, enum xway_reason reason)
 {
 	way->egress = ROUTE_PORTS + reason;
+}
+
+/* Asks the kernel through which port packets that it sends itself leave. */
+xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow,
+			       struct route_way *way)
+{
+	struct bpf_fib_lookup fib = { .family = flow->family, .ifindex = ROUTE_LOOPBACK };
+	long result;
+
+	if (flow->family == ROUTE_AF_INET) {
+		fib.tos = flow->label;
+		fib.ipv4_src = flow->source[1];
+		fib.ipv4_dst = flow->dest[1];
+	} else {
+		fib.flowinfo = flow->label;
+		xway_memcpy(fib.ipv6_src, flow->source, sizeof(fib.ipv6_src));
+		xway_memcpy(fib.ipv6_dst, flow->dest, sizeof(fib.ipv6_dst));
+	}
+	result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (result < 0 || result == BPF_FIB_LKUP_RET_FWD_DISABLED) {
+		/* `lo` does not forward, or there is none. */
+		fib.ifindex = ctx->ingress_ifindex;
+		result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	}
+	route_refuse(way, XWAY_NOT_FORWARDED);
+	if (result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH) {
+		route_refuse(way, XWAY_NO_EGRESS);
+		if (route_port_of(fib.ifindex) < ROUTE_PORTS)
+			way->egress = route_port_of(fib.ifindex);
+	}
+	return 1;
 }
 
 /* Asks the kernel; 1 if another packet of the flow gets the same answer. */
@@ -87,15 +125,17 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 	}
 	if (port->mac != route_mac(fib.smac))
 		port->mac = route_mac(fib.smac);
+	way->mac |= (__u64)route_hop_of(way->egress, way->mac) << ROUTE_MAC_BITS;
 	return 1;
 }
 
 /*
  * Finds the way of a packet: from the memory of this processor, or from the kernel. Packets from
- * interfaces that are not ports, which have one number, are not remembered.
+ * interfaces that are not ports, which have one number, are not remembered. `is_back` is a constant:
+ * packets of this host itself.
  */
 xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
-			    struct route_way *way)
+			    struct route_way *way, int is_back)
 {
 	struct route_processor *own = NULL;
 	struct route_set *set = NULL;
@@ -103,7 +143,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 	struct route_flow key;
 	__u32 processor;
 
-	if (route_remembers && flow->ingress < ROUTE_PORTS) {
+	if (route_remembers && (is_back || flow->ingress < ROUTE_PORTS)) {
 		processor = bpf_get_smp_processor_id();
 		own = bpf_map_lookup_elem(&route_processors, &processor);
 	}
@@ -113,7 +153,10 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 		set = route_set(&key, processor);
 	}
 	if (!own || !set) {
-		route_ask(ctx, flow, length, way);
+		if (is_back)
+			route_ask_back(ctx, flow, way);
+		else
+			route_ask(ctx, flow, length, way);
 		return;
 	}
 	entry = &set->entries[0];
@@ -127,7 +170,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 		return;
 	}
 	own->misses++;
-	if (!route_ask(ctx, flow, length, way))
+	if (!(is_back ? route_ask_back(ctx, flow, way) : route_ask(ctx, flow, length, way)))
 		return;
 	entry = route_victim(set, own);
 	route_name(entry, &key, own->generation);
@@ -154,7 +197,7 @@ xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur
 xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route_flow *flow,
 					 __u32 length, struct route_way *way)
 {
-	route_find(ctx, flow, length, way);
+	route_find(ctx, flow, length, way, 0);
 	if (way->egress >= ROUTE_PORTS)
 		return way->egress - ROUTE_PORTS;
 	return length > way->mtu ? XWAY_TOO_BIG : XWAY_FORWARDED;

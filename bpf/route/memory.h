@@ -35,6 +35,7 @@ struct route_flow {
 	__u32 ingress;
 	__u8 protocol;
 	__u8 family;
+	__u16 zero;
 };
 
 /* Mappable only because such arrays begin on a page: entries must not lie on two cache lines. */

@@ -23,6 +23,10 @@
 const volatile __u32 route_any_mac = 0;
 
 #define ROUTE_UNKNOWN_PORT ROUTE_PORTS
+/* Instead of the port: packets of this host itself, to the source of a packet. */
+#define ROUTE_BACK 0x10000
+/* The interface that such packets come from, `lo`. */
+#define ROUTE_LOOPBACK 1
 /* The port that all packets come in from, where the program is attached to one interface. */
 const volatile __u32 route_ingress = ROUTE_UNKNOWN_PORT;
 

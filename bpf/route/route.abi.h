@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the route program and its Rust half both know: reasons, ports, the memory of routes, and
- * translations.
+ * What the route program and its Rust half both know: reasons, ports, the memory of routes, next
+ * hops, and translations.
  *
  * A translation replaces the destination of packets on their way in, or the source of the replies
  * on their way out. Keys name an address with protocol and port, or with both 0 the address
@@ -56,10 +56,27 @@ enum xway_reason {
 	XWAY_UNTRANSLATABLE,
 	/* Sent to another host's MAC address: the stack drops it. */
 	XWAY_OTHER_HOST,
+	/* An ICMP error about the packet was sent, as for the next three. */
+	XWAY_SENT_TIME_EXCEEDED,
+	XWAY_SENT_UNREACHABLE,
+	XWAY_SENT_PROHIBITED,
+	XWAY_SENT_TOO_BIG,
+	/* An ICMP error would have been sent, but the limit of such messages is reached. */
+	XWAY_ICMP_LIMIT,
+	/* Cannot be forwarded, and no ICMP error may be sent about it. */
+	XWAY_UNANSWERABLE,
+	/* There is no route to its source, or it leads to another interface. */
+	XWAY_REVERSE_PATH,
 	/* There is no space before the frame for the VLAN tags to send it with. */
 	XWAY_NO_HEADROOM,
+	/* Connection tracking has no established entry: the stack decides, as for the next two. */
+	XWAY_NOT_ESTABLISHED,
+	/* SYN, FIN or RST, which change the state of a connection. */
+	XWAY_HANDSHAKE,
+	/* The connection has a helper (application-level gateway). */
+	XWAY_CONNTRACK_HELPER,
 };
-#define XWAY_REASONS (XWAY_NO_HEADROOM + 1)
+#define XWAY_REASONS (XWAY_CONNTRACK_HELPER + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256
@@ -155,10 +172,17 @@ struct route_entry {
 	/* Number of the port to send to, or the reason not to, above ROUTE_PORTS. */
 	__u16 egress;
 	__u32 mtu;
-	/* Address of the next hop: six bytes and two zeros. */
+	/* Address of the next hop in the lower six bytes, the number of its counters above. */
 	__u64 mac;
 };
 _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
+
+#define ROUTE_MAC_BITS 48
+#define ROUTE_MAC ((1ULL << ROUTE_MAC_BITS) - 1)
+/* Numbers of next hops, a power of two; 0 is for those that have no place in the table. */
+#define ROUTE_HOPS 4096
+/* Places that a next hop may have in the table, one after the other. */
+#define ROUTE_HOP_PROBES 16
 
 #define ROUTE_WAYS 2
 
@@ -172,6 +196,20 @@ enum route_side {
 	ROUTE_DESTINATION = 0,
 	ROUTE_SOURCE = 1,
 } __attribute__((packed));
+
+/* Number of networks whose ICMP errors are counted apart, for their limits. */
+#define ROUTE_BUCKET_BITS 12
+#define ROUTE_BUCKETS (1 << ROUTE_BUCKET_BITS)
+
+/* What the route to the source of a packet must be (RFC 3704). */
+enum route_reverse_path {
+	/* Anything. */
+	ROUTE_REVERSE_PATH_OFF = 0,
+	/* A route to a next hop, through any interface. */
+	ROUTE_REVERSE_PATH_LOOSE = 1,
+	/* A route through the interface that the packet came in from. */
+	ROUTE_REVERSE_PATH_STRICT = 2,
+};
 
 enum route_nat {
 	/* Route only. */

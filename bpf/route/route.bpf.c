@@ -17,6 +17,8 @@
 const volatile enum route_nat route_nat = ROUTE_NAT_OPTIONAL;
 /* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
 const volatile __u32 route_malformed = XDP_PASS;
+/* Verdict for packets with IPv4 options or IPv6 extension headers. */
+const volatile __u32 route_options = XDP_PASS;
 
 #include <xway/csum.h>
 #include <xway/parse.h>
@@ -24,9 +26,17 @@ const volatile __u32 route_malformed = XDP_PASS;
 #include <xway/store.h>
 #include <xway/tag.h>
 
+#ifdef ROUTE_CONNTRACK
+#include "conntrack.h"
+#else
+#include "untracked.h"
+#endif
+#include "icmp4.h"
+#include "icmp6.h"
 #include "lookup.h"
 #include "nat4.h"
 #include "nat6.h"
+#include "reverse.h"
 #include "vlan.h"
 
 _Static_assert(XWAY_NO_NEIGHBOUR - XWAY_FORWARDED == BPF_FIB_LKUP_RET_NO_NEIGH, "kernel's order");
@@ -84,15 +94,17 @@ xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
 		return XWAY_OPTIONS;
 	if (!route_is_sound4(ip))
 		return XWAY_BAD_HEADER;
-	return ip->ttl > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+	return XWAY_FORWARDED;
 }
 
 xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
+	__u64 source[2] = {};
 	const __be32 *ports;
 	struct iphdr *ip;
 
@@ -104,8 +116,13 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		return XWAY_OTHER_HOST;
 	reason = route_admit4(ip);
 	ports = route_ports_at(cur, ip->protocol);
-	if (reason == XWAY_FORWARDED && route_may_have_translation())
-		reason = route_translate4(cur, ip);
+	source[1] = ip->saddr;
+	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
+		way->leaves_errors = 1;
+		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
+	}
+	if (reason == XWAY_FORWARDED)
+		reason = route_established4(ctx, cur, ip, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -118,8 +135,11 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.protocol = ip->protocol,
 		.family = ROUTE_AF_INET,
 	};
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
+	reason = route_restrict(ctx, reason, &flow, source, ip->ttl);
 	if (reason == XWAY_FORWARDED) {
+		route_apply4(&established, ip);
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
 	}
@@ -134,15 +154,17 @@ xway_inline enum xway_reason route_admit6(const struct xway_cursor *cur,
 		return XWAY_NOT_ROUTABLE;
 	if (cur->extensions > (xway_is_fragment(cur) ? 1 : 0))
 		return XWAY_OPTIONS;
-	return ip->hop_limit > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+	return XWAY_FORWARDED;
 }
 
 xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
+	__u64 source[2] = {};
 	const __be32 *ports;
 	struct ipv6hdr *ip;
 	int protocol = xway_parse_ipv6(cur, &ip);
@@ -155,8 +177,14 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 		return XWAY_OTHER_HOST;
 	reason = route_admit6(cur, ip);
 	ports = route_ports_at(cur, protocol);
-	if (reason == XWAY_FORWARDED && route_may_have_translation())
-		reason = route_translate6(cur, ip, protocol);
+	if (route_reverse_path)
+		xway_memcpy(source, &ip->saddr, sizeof(source));
+	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
+		way->leaves_errors = 1;
+		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
+	}
+	if (reason == XWAY_FORWARDED)
+		reason = route_established6(ctx, cur, ip, protocol, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -169,14 +197,17 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
-	if (reason == XWAY_FORWARDED)
+	reason = route_restrict(ctx, reason, &flow, source, ip->hop_limit);
+	if (reason == XWAY_FORWARDED) {
+		route_apply6(&established, ip);
 		ip->hop_limit--;
+	}
 	return reason;
 }
 
-xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way,
-					 int *grown)
+xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way)
 {
 	struct route_arrival arrival = {};
 	enum xway_reason reason;
@@ -184,7 +215,7 @@ xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct r
 	struct ethhdr *eth;
 
 	xway_cursor(&cur, ctx, frags);
-	reason = route_arrive(ctx, &cur, &eth, &arrival);
+	reason = route_arrive(ctx, &cur, &eth, &arrival, way);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 	if (eth->h_dest[0] & 1)
@@ -196,7 +227,7 @@ xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct r
 	else
 		return XWAY_NOT_IP;
 	if (reason == XWAY_FORWARDED)
-		reason = route_send(ctx, eth, &arrival, way, grown);
+		reason = route_send(ctx, eth, &arrival, way);
 	return reason;
 }
 
@@ -206,7 +237,10 @@ xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
 	case XWAY_FORWARDED:
 		return bpf_redirect_map(&xway_tx, egress, 0);
 	case XWAY_BLACKHOLE:
+	case XWAY_REVERSE_PATH:
 		return XDP_DROP;
+	case XWAY_OPTIONS:
+		return route_options;
 	case XWAY_TRUNCATED:
 	case XWAY_BAD_HEADER:
 	case XWAY_TOO_MANY_TAGS:
@@ -217,15 +251,47 @@ xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
 	}
 }
 
+/* Whether an ICMP error may be sent for the reason. */
+xway_inline int route_has_error(enum xway_reason reason)
+{
+	return reason == XWAY_TTL_EXPIRED || reason == XWAY_UNREACHABLE ||
+	       reason == XWAY_PROHIBIT || reason == XWAY_TOO_BIG;
+}
+
+/* Sends the ICMP error about the packet in a frame of this length: see route_outcome(). */
+xway_global int route_answer(struct xdp_md *ctx, __u32 reason, __u32 mtu, __u32 length)
+{
+	struct ethhdr *eth = xway_data(ctx);
+	/* One for both families, because functions that call each other share a small stack. */
+	struct bpf_fib_lookup back = {};
+
+	if ((void *)(eth + 1) > xway_data_end(ctx))
+		return route_outcome(XDP_PASS, reason);
+	if (eth->h_proto == xway_htons(ETH_P_IP))
+		return route_answer4(ctx, reason, mtu, length, &back);
+	if (eth->h_proto == xway_htons(ETH_P_IPV6))
+		return route_answer6(ctx, reason, mtu, length, &back);
+	return route_outcome(XDP_PASS, reason);
+}
+
 xway_inline int route_packet(struct xdp_md *ctx, int frags)
 {
+	__u64 length = xway_frame_bytes(ctx, frags);
 	struct route_way way = {};
-	int grown = 0;
-	enum xway_reason reason = route_judge(ctx, frags, &way, &grown);
-	__u32 verdict = route_verdict(reason, way.egress);
+	enum xway_reason reason = route_judge(ctx, frags, &way);
+	__u32 verdict, answer;
 
+	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors) {
+		answer = route_answer(ctx, reason, way.mtu, length);
+		verdict = answer & 0xff;
+		reason = answer >> 8 & 0xff;
+	} else {
+		verdict = route_verdict(reason, way.egress);
+		if (reason == XWAY_FORWARDED && verdict == XDP_REDIRECT)
+			route_count_hop(way.mac >> ROUTE_MAC_BITS, length);
+	}
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
-	return xway_done_grown(ctx, frags, verdict, reason, grown);
+	return xway_done_bytes(length, verdict, reason);
 }
 
 SEC("xdp")

@@ -147,7 +147,8 @@ xway_inline int route_read_tags(struct xdp_md *ctx, const struct ethhdr *eth, __
  * frames are compared with the length of two tags, which no IP packet is shorter than.
  */
 xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor *cur,
-					  struct ethhdr **eth, struct route_arrival *arrival)
+					  struct ethhdr **eth, struct route_arrival *arrival,
+					  struct route_way *way)
 {
 	__u64 stripped = xway_stripped_tag(ctx);
 	struct ethhdr *header = cur->pos;
@@ -165,6 +166,7 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 	}
 	arrival->type = header->h_proto;
 	if (xway_unlikely(xway_is_tag(arrival->type) || stripped)) {
+		way->leaves_errors = 1;
 		if (route_read_tags(ctx, header, stripped, arrival) < 0 ||
 		    arrival->ingress == ROUTE_UNKNOWN_TAGS)
 			return XWAY_TAGGED;
@@ -195,12 +197,9 @@ xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_arriva
 	ip->ttl++;
 }
 
-/*
- * Writes the addresses and the port's tags before the packet; XWAY_FORWARDED, or what prevents it.
- * `grown` are the bytes by which the frame is longer then.
- */
+/* Writes the addresses and the port's tags before the packet; XWAY_FORWARDED, or what prevents it. */
 xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_arrival *arrival,
-					 const struct route_port *port, __u64 mac, int *grown)
+					 const struct route_port *port, __u64 mac)
 {
 	/* Each is read once: user space may change the port. */
 	__be32 outer = *(volatile __be32 *)&port->outer;
@@ -215,12 +214,11 @@ xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_
 		route_restore_ttl(ctx, arrival);
 		return XWAY_NO_HEADROOM;
 	}
-	*grown = more;
 	eth = xway_data(ctx);
 	words = (void *)eth + ROUTE_TAGS_AT;
 	if ((void *)words + 11 > xway_data_end(ctx))
 		return XWAY_TRUNCATED;
-	*(__u64 *)eth->h_dest = mac | own << 48;
+	*(__u64 *)eth->h_dest = (mac & ROUTE_MAC) | own << ROUTE_MAC_BITS;
 	*(__u32 *)(eth->h_source + 2) = own >> 16;
 	if (outer)
 		*words++ = outer | (arrival->tags & ROUTE_TAG_PRIORITY);
@@ -234,15 +232,15 @@ xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_
 /* Gives the frame the addresses and tags that it is sent with; as above. */
 xway_inline enum xway_reason route_send(struct xdp_md *ctx, struct ethhdr *eth,
 					const struct route_arrival *arrival,
-					const struct route_way *way, int *grown)
+					const struct route_way *way)
 {
 	struct route_port *port = route_port(way->egress);
 
 	if (!port)
 		return XWAY_NO_EGRESS;
 	if (xway_unlikely((arrival->tags & ROUTE_TAG_BYTES) | port->outer))
-		return route_retag(ctx, arrival, port, way->mac, grown);
-	*(__u64 *)eth->h_dest = way->mac | port->mac << 48;
+		return route_retag(ctx, arrival, port, way->mac);
+	*(__u64 *)eth->h_dest = (way->mac & ROUTE_MAC) | port->mac << ROUTE_MAC_BITS;
 	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
 	return XWAY_FORWARDED;
 }

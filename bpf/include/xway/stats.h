@@ -2,8 +2,8 @@
 /*
  * Packets and bytes for each pair of verdict and reason, with counters for each CPU.
  *
- * Rule: a program returns only through xway_done(), so that every packet is counted once. User
- * space adds the CPUs, then the pairs: by verdict or by reason.
+ * Rule: a program returns only through xway_done() or xway_done_bytes(), so that every packet is
+ * counted once. User space adds the CPUs, then the pairs: by verdict or by reason.
  * Include the program's x.abi.h first: it declares `enum xway_reason`.
  */
 #ifndef XWAY_STATS_H
@@ -36,26 +36,23 @@ struct {
 /* The highest reason. Its type adds the names of all reasons to the object's BTF. */
 const volatile enum xway_reason xway_last_reason = XWAY_REASONS - 1;
 
-/*
- * Counts the packet and returns the verdict: the only exit of a program. `grown` are the bytes by
- * which the program made the frame longer.
- */
-xway_inline int xway_done_grown(struct xdp_md *ctx, int frags, __u32 verdict,
-				enum xway_reason reason, int grown)
+/* As the next one, for a packet whose length was changed after it was received. */
+xway_inline int xway_done_bytes(__u64 bytes, __u32 verdict, enum xway_reason reason)
 {
 	__u32 index = reason * XWAY_VERDICTS + verdict;
 	struct xway_count *count = bpf_map_lookup_elem(&xway_stats, &index);
 
 	if (count) {
 		count->packets++;
-		count->bytes += xway_frame_bytes(ctx, frags) - grown;
+		count->bytes += bytes;
 	}
 	return verdict;
 }
 
+/* Counts the packet and returns the verdict: the only exit of a program. */
 xway_inline int xway_done(struct xdp_md *ctx, int frags, __u32 verdict, enum xway_reason reason)
 {
-	return xway_done_grown(ctx, frags, verdict, reason, 0);
+	return xway_done_bytes(xway_frame_bytes(ctx, frags), verdict, reason);
 }
 
 #endif

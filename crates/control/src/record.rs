@@ -58,8 +58,7 @@ impl Record {
     ) -> Self {
         let mut interfaces = interfaces.to_vec();
         interfaces.sort();
-        let route::Config { nat, translations, replies, malformed, memory } = config.clone();
-        let forward = ForwardTable { interfaces, nat, translations, replies, malformed, memory };
+        let forward = ForwardTable::new(config, interfaces);
         let program = ProgramTable {
             forward: Some(forward),
             ignore_stripped_tags,

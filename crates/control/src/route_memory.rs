@@ -9,6 +9,7 @@
 //! Rule: fields are in a map before the generation that they belong to, because a program reads
 //! them only when the generation changes.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ use sys::thread::monotonic_ns;
 
 use crate::Control;
 use crate::error::Result;
+use crate::route::hops::Hops;
+use crate::route::neighbours::NextHops;
 use crate::route::{LivePorts, router};
 use crate::state::State;
 
@@ -33,6 +36,7 @@ pub struct Follower {
     /// Only while there are routers: reading a full table takes seconds.
     events: Option<RouteEvents>,
     routers: Vec<Router>,
+    next_hops: NextHops,
     scan_at: Instant,
     beat_at: Instant,
     synchronize_at: Instant,
@@ -46,6 +50,14 @@ struct Router {
     map: Map,
     written: abi::Control,
     ports: LivePorts,
+    hops: Option<Hops>,
+}
+
+/// Maps of a router that runs.
+struct Found {
+    control: Map,
+    ports: LivePorts,
+    hops: Option<Hops>,
 }
 
 impl Follower {
@@ -60,6 +72,7 @@ impl Follower {
             netns: NetNs::current()?.id()?,
             events: None,
             routers: Vec::new(),
+            next_hops: NextHops::default(),
             scan_at: now,
             beat_at: now,
             synchronize_at: now,
@@ -105,6 +118,8 @@ impl Follower {
             // An interface may vanish meanwhile: the next search finds what there is.
             if let Ok(found) = self.scan() {
                 self.keep(found);
+                // A router that ends meanwhile sends nothing more.
+                let _ = self.refresh();
             }
             self.scan_at = now + SCAN;
             self.listen()?;
@@ -126,6 +141,18 @@ impl Follower {
             self.beat_at = now + BEAT;
         }
         Ok(())
+    }
+
+    /// Has the kernel confirm the next hops that were used.
+    fn refresh(&mut self) -> Result<()> {
+        let mut sent = BTreeMap::new();
+        for hops in self.routers.iter().filter_map(|router| router.hops.as_ref()) {
+            for (hop, count) in hops.sent()? {
+                let Some(hop) = hop else { continue };
+                *sent.entry(hop).or_default() += count.packets;
+            }
+        }
+        self.next_hops.refresh(sent)
     }
 
     /// Receives changes while there are routers, and not otherwise.
@@ -154,13 +181,13 @@ impl Follower {
     }
 
     /// Finds the maps of the namespace's routers, each once.
-    fn scan(&self) -> Result<Vec<(Map, LivePorts)>> {
+    fn scan(&self) -> Result<Vec<Found>> {
         let state = State::read(&self.control)?;
-        let mut found: Vec<(Map, LivePorts)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         for link in Netlink::open()?.links()? {
-            for (map, ports) in controls(&state, self.netns, &link)? {
-                if found.iter().all(|(known, _)| known.info().id != map.info().id) {
-                    found.push((map, ports));
+            for one in controls(&state, self.netns, &link)? {
+                if found.iter().all(|known| known.id() != one.id()) {
+                    found.push(one);
                 }
             }
         }
@@ -168,16 +195,16 @@ impl Follower {
     }
 
     /// Continues with those that were known, and begins with the others.
-    fn keep(&mut self, found: Vec<(Map, LivePorts)>) {
+    fn keep(&mut self, found: Vec<Found>) {
         let mut known = std::mem::take(&mut self.routers);
         let mut any_new = false;
-        for (map, ports) in found {
-            let place = known.iter().position(|one| one.map.info().id == map.info().id);
+        for one in found {
+            let place = known.iter().position(|known| known.map.info().id == one.id());
             self.routers.extend(match place {
                 Some(number) => Some(known.swap_remove(number)),
                 None => {
                     any_new = true;
-                    Router::new(map, ports).ok()
+                    Router::new(one).ok()
                 }
             });
         }
@@ -187,12 +214,18 @@ impl Follower {
     }
 }
 
+impl Found {
+    fn id(&self) -> u32 {
+        self.control.info().id
+    }
+}
+
 impl Router {
-    fn new(map: Map, ports: LivePorts) -> Result<Self> {
+    fn new(Found { control: map, ports, hops }: Found) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
         // Nothing that was remembered before was by these fields.
-        let mut router = Self { map, written, ports };
+        let mut router = Self { map, written, ports, hops };
         router.tell(EVERYTHING, true)?;
         Ok(router)
     }
@@ -219,12 +252,13 @@ impl Router {
 }
 
 /// The maps through which the memory of an interface's routers is kept valid.
-fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<(Map, LivePorts)>> {
+fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Found>> {
     let slot = state.slot(netns, link.ifindex);
     let mut maps = Vec::new();
     for (_mode, program) in link.xdp.programs() {
         if let Some((generation, _)) = router(&slot, program)? {
-            maps.push((generation.map(route::CONTROL)?, LivePorts::open(&generation)?));
+            let (control, ports) = (generation.map(route::CONTROL)?, LivePorts::open(&generation)?);
+            maps.push(Found { control, ports, hops: Hops::of(&generation)? });
         }
     }
     Ok(maps)

@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 
-use functions::route::{self, Config, Maps, OBJECT, PROGRAM, PortMaps};
+use functions::route::{self, Config, Maps, PROGRAM, PortMaps};
 use functions::tags;
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
@@ -43,6 +43,8 @@ pub enum Change {
     /// The interface towards `a` takes a tag out of each frame, of which the program asks it:
     /// protocol, and priority and ID. Only in the engine.
     Stripped(u16, u16),
+    /// Connections that the engine tracks, as an environment in TOML; the kernel has real ones.
+    Connections(&'static str),
 }
 
 /// MAC address of a host in the network of [`Change::Owner`]: 1 for the router.
@@ -74,15 +76,15 @@ impl<R: Routed> Forward<R> {
 
     pub fn changed(translations: &[&str], changes: &[Change]) -> Self {
         let translations = translations.iter().map(|text| text.parse().unwrap()).collect();
-        Self::build(&Config { translations, ..Config::default() }, changes)
+        Self::configured(&Config { translations, ..Config::default() }, changes)
     }
 
     pub fn with(config: &Config) -> Self {
-        Self::build(config, &[])
+        Self::configured(config, &[])
     }
 
-    fn build(config: &Config, changes: &[Change]) -> Self {
-        let mut spec = Spec::parse("forward", OBJECT).unwrap();
+    pub fn configured(config: &Config, changes: &[Change]) -> Self {
+        let mut spec = Spec::parse("forward", config.object()).unwrap();
         config.apply(&mut spec).unwrap();
         config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();
         let devices = [0, 1].map(|ifindex| route::Port::untagged(ifindex, None));
@@ -196,6 +198,7 @@ impl Real {
             }
             Change::Owner(number) => self.own(number),
             Change::Stripped(..) => panic!("a test run has no device that strips tags"),
+            Change::Connections(_) => panic!("only the kernel itself tracks connections"),
         }
     }
 
@@ -273,6 +276,9 @@ fn changed(mut world: World, change: &Change) -> World {
             let mut more = World::from_toml(&more).unwrap();
             world.interfaces.append(&mut more.interfaces);
             world.neighbours.append(&mut more.neighbours);
+        }
+        Change::Connections(text) => {
+            world.connections.extend(World::from_toml(text).unwrap().connections);
         }
     }
     world

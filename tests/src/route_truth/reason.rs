@@ -30,9 +30,26 @@ pub struct Reason {
 pub const REASONS: &[Reason] = &[
     Reason {
         name: "icmp-id",
-        about: "ICMP errors differ in their own IPv4 identification, which is random",
+        about: "ICMP errors differ in their own IPv4 identification or IPv6 flow label, which are random",
         is_by_nature: true,
         explains: |one| all_equal(one, without_id),
+    },
+    Reason {
+        name: "icmp-source",
+        about: "ICMPv6 errors have an address of the interface by which they leave, which is RFC 4443, and \
+                not of the interface that received their cause",
+        is_by_nature: true,
+        explains: |one| {
+            let leaves = |outcome: &Outcome| outcome.iter().all(|seen| seen.port != 0);
+            leaves(one.ours) && all_equal(one, without_source)
+        },
+    },
+    Reason {
+        name: "icmp-next-hop",
+        about: "an ICMP error to a sender behind several next hops takes another one: the kernel selects by the \
+                packet that caused it",
+        is_by_nature: false,
+        explains: answers_elsewhere,
     },
     Reason {
         name: "redirect",
@@ -96,15 +113,54 @@ fn all_equal(one: &Difference<'_>, change: fn(&Difference<'_>, &[u8]) -> Vec<u8>
     changed(one.kernel) == changed(one.ours)
 }
 
-/// Answers without their own identification and header checksum.
+/// Answers without their own identification and header checksum, or flow label.
 fn without_id(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
-    let is_own = |ip: &Ip| !ip.is_ipv6 && !ip.has_addresses_of(&frame, &one.packet.frame);
-    if Ip::of(&frame).as_ref().is_some_and(is_own) {
+    let Some(ip) = Ip::of(&frame) else { return frame };
+    if ip.has_addresses_of(&frame, &one.packet.frame) {
+        return frame;
+    }
+    if ip.is_ipv6 {
+        frame[15] &= 0xf0;
+        frame[16..18].fill(0);
+    } else {
         frame[18..20].fill(0);
         frame[24..26].fill(0);
     }
     frame
+}
+
+/// ICMPv6 errors without their flow label, source and checksum.
+fn without_source(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = without_id(one, frame);
+    if Ip::of(&frame).is_some_and(|ip| ip.is_ipv6 && frame.len() > 58) {
+        frame[22..38].fill(0);
+        frame[56..58].fill(0);
+    }
+    frame
+}
+
+/// Answers without the MTU that they report, and without their checksum.
+fn without_mtu(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = without_id(one, frame);
+    let Some(ip) = Ip::of(&frame) else { return frame };
+    let is_too_big = if ip.is_ipv6 { [2, 0] } else { [3, 4] };
+    if frame.get(ip.transport..ip.transport + 2) == Some(&is_too_big) {
+        frame[ip.transport + 2..ip.transport + 8].fill(0);
+    }
+    frame
+}
+
+/// Both only answered, where there are routes with several next hops, of which the kernel's may not
+/// be reachable.
+fn answers_elsewhere(one: &Difference<'_>) -> bool {
+    let is_error = |kind: Kind| matches!(kind, Kind::Icmp(1 | 2 | 3 | 11, _));
+    let kinds = |outcome: &Outcome| -> Vec<_> {
+        outcome.iter().map(|seen| seen.kind(&one.packet.frame)).collect()
+    };
+    let (kernel, ours) = (kinds(one.kernel), kinds(one.ours));
+    let is_same = kernel.is_empty() || kernel == ours;
+    one.tables.has_multipath() && ours.len() == 1 && ours.into_iter().all(is_error) && is_same
 }
 
 fn without_redirects(one: &Difference<'_>, outcome: &Outcome) -> Vec<(u8, Vec<u8>)> {
@@ -129,6 +185,9 @@ fn has_own_source(one: &Difference<'_>) -> bool {
 fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
     let is_whole = |of: &Outcome| of.len() == 1 && is_forwarded(one, of);
     let length = one.packet.frame.len().saturating_sub(14);
+    if !one.ours.is_empty() && all_equal(one, without_mtu) {
+        return true;
+    }
     let is_over = one.tables.smallest_mtu().is_some_and(|mtu| length > mtu);
     is_over && is_whole(one.ours) && !is_whole(one.kernel)
 }

@@ -45,6 +45,13 @@ impl Tables {
         self.all().any(|one| one.contains(" sport ") || one.contains(" dport "))
     }
 
+    /// Whether a route has several next hops of its own, or those of an object.
+    pub fn has_multipath(&self) -> bool {
+        let groups = [false, true].map(|is_ipv6| format!(" nhid {}", first_nexthop(is_ipv6) + 3));
+        let is_one = |one: &String| groups.iter().any(|group| one.ends_with(group));
+        self.all().any(|one| one.contains(" nexthop via ") || is_one(one))
+    }
+
     /// The smallest MTU that a route has of its own.
     pub fn smallest_mtu(&self) -> Option<usize> {
         let mtu = |one: &String| {

@@ -127,7 +127,8 @@ impl Twin {
 fn start_router(xway: &Xway, router: &Host) -> Result<(), String> {
     let ports: Vec<String> = (0..PORTS).map(|port| format!("p{port}")).collect();
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
-    let answer = xway.run_in(router, &[&["--json", "forward"], &ports[..]].concat());
+    let unlimited = ["--set", "route_icmp_prefix_cost=0", "--set", "route_icmp_total_cost=0"];
+    let answer = xway.run_in(router, &[&["--json", "forward"], &ports[..], &unlimited].concat());
     if answer.code == 0 { Ok(()) } else { Err(answer.stderr) }
 }
 

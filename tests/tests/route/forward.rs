@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use functions::route::{Config, Nat};
+use functions::route::{Config, IcmpErrors, Nat};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use packet::{Mac, checksum};
@@ -242,6 +242,12 @@ fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
     }
 }
 
+/// The stack sends all ICMP errors.
+fn without_errors() -> Config {
+    let icmp_errors = IcmpErrors { send: false, ..IcmpErrors::default() };
+    Config { icmp_errors, ..Config::default() }
+}
+
 fn closed_routes_drop_or_are_answered_by_the_stack<R: Routed>() {
     const CLOSED: [(RouteKind, Verdict, &str, &str); 3] = [
         (RouteKind::Blackhole, Verdict::Drop, "198.51.100.1", "fd02::1"),
@@ -250,7 +256,7 @@ fn closed_routes_drop_or_are_answered_by_the_stack<R: Routed>() {
     ];
     let routes =
         CLOSED.map(|(kind, _, v4, v6)| [Change::Closed(kind, v4), Change::Closed(kind, v6)]);
-    let mut forward = Forward::<R>::changed(&[], routes.as_flattened());
+    let mut forward = Forward::<R>::configured(&without_errors(), routes.as_flattened());
     for (kind, verdict, v4, v6) in CLOSED {
         let kind = format!("{kind:?}").to_lowercase();
         for address in [v4, v6] {
@@ -261,7 +267,7 @@ fn closed_routes_drop_or_are_answered_by_the_stack<R: Routed>() {
 }
 
 fn larger_than_the_mtu<R: Routed>() {
-    let mut forward = Forward::<R>::changed(&[], &[Change::Mtu(1300)]);
+    let mut forward = Forward::<R>::configured(&without_errors(), &[Change::Mtu(1300)]);
     for (to, most) in [("10.0.2.2", 1314), ("fd00:0:0:2::2", 1314)] {
         let fits = from_a(to, 7).udp_of_length(most).unwrap();
         let judgement = forward.judge(Port::Eth0, &fits);

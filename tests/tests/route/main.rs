@@ -1,8 +1,13 @@
 //! The router.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod command;
 mod forward;
+mod icmp;
 mod isolation;
 mod memory;
+mod neighbours;
+mod stack_nat;
 mod truth;
+mod unfollowed;
 mod vlan;

@@ -128,7 +128,7 @@ fn next_hops_that_are_unknown_and_packets_that_are_too_large_are_the_stacks() {
         let packet = from_a("10.9.0.1", 7).udp(&vec![0; size]).unwrap();
         reason(&mut router, &packet)
     });
-    assert_eq!(reasons, ["forwarded", "forwarded", "too-big", "forwarded"]);
+    assert_eq!(reasons, ["forwarded", "forwarded", "sent-too-big", "forwarded"]);
 }
 
 /// The next hops of `ip route get` for flows that differ in their ports.

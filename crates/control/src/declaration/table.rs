@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use functions::PassOrDrop;
 use functions::drop::Rule;
-use functions::route::{Config, Nat, Translation};
+use functions::route::{Config, IcmpErrors, Nat, ReversePath, Translation};
 use serde::{Deserialize, Serialize};
 
 use super::detect::DetectTable;
@@ -123,26 +123,62 @@ pub struct ForwardTable {
     /// Routes that each processor remembers.
     #[serde(skip_serializing_if = "is_usual_memory")]
     pub memory: u32,
+    /// ICMP errors that the program sends itself.
+    #[serde(skip_serializing_if = "is_default")]
+    pub icmp_errors: IcmpErrors,
+    /// What the route to the source of a packet must be.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reverse_path: ReversePath,
+    /// Packets with IPv4 options or IPv6 extension headers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub options: PassOrDrop,
+    /// Translate established connections as the kernel's connection tracking records them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conntrack: bool,
+    /// Start although the stack's firewall has rules for forwarded packets.
+    #[serde(rename = "past-firewall", skip_serializing_if = "is_default")]
+    pub past_firewall: bool,
 }
 
 impl Default for ForwardTable {
     fn default() -> Self {
-        Self {
-            interfaces: Vec::new(),
-            nat: Nat::default(),
-            translations: Vec::new(),
-            replies: true,
-            malformed: PassOrDrop::default(),
-            memory: Config::default().memory,
-        }
+        Self::new(&Config::default(), Vec::new())
     }
 }
 
 impl ForwardTable {
+    pub fn new(config: &Config, interfaces: Vec<String>) -> Self {
+        Self {
+            interfaces,
+            nat: config.nat,
+            translations: config.translations.clone(),
+            replies: config.replies,
+            malformed: config.malformed,
+            memory: config.memory,
+            icmp_errors: config.icmp_errors,
+            reverse_path: config.reverse_path,
+            options: config.options,
+            conntrack: config.conntrack,
+            past_firewall: config.past_firewall,
+        }
+    }
+
     /// The configuration without the interfaces.
     pub fn config(&self) -> Config {
-        let Self { nat, replies, malformed, memory, .. } = *self;
-        Config { nat, translations: self.translations.clone(), replies, malformed, memory }
+        let Self { nat, replies, malformed, memory, icmp_errors, reverse_path, .. } = *self;
+        let Self { options, conntrack, past_firewall, .. } = *self;
+        Config {
+            nat,
+            translations: self.translations.clone(),
+            replies,
+            malformed,
+            memory,
+            icmp_errors,
+            reverse_path,
+            options,
+            conntrack,
+            past_firewall,
+        }
     }
 }
 

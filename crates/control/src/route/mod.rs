@@ -3,10 +3,18 @@
 //! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
+mod conntrack;
+mod firewall;
+pub(crate) mod hops;
+pub(crate) mod neighbours;
 mod ports;
+mod report;
 mod stop;
+mod unfollowed;
+mod why;
 
 use functions::route::{self, Config, Maps, Nat, Port};
+use functions::stats;
 use kernel::Map;
 use spec::{Map as _, Runtime as _, Spec};
 use sys::net::{Link, Netlink};
@@ -16,6 +24,7 @@ use crate::composition::link::ChainLink;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Malformed, Result};
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
@@ -23,7 +32,9 @@ use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement, chain, lockout};
 
 pub(crate) use ports::LivePorts;
+pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
+pub use why::{RouteExplanation, RouteTracer, ingress_of};
 
 /// What to route, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +61,7 @@ pub fn configure(
         interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
+    firewall::check(config)?;
     let all: Vec<&Target> = targets.iter().collect();
     check_lockout(control, &all, options)?;
     let record = record(options, &all);
@@ -65,6 +77,9 @@ pub fn configure(
             }
         }
         None => attach(&all, options, &record)?,
+    }
+    for sentence in unfollowed::unfollowed()? {
+        control.notify(&Notice::NotFollowed(sentence));
     }
     Ok(Configured {
         function: NAME,
@@ -117,6 +132,10 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::MemorySize { interface }.into());
     }
+    if generation.map_if_kept(route::TIMEOUTS)?.is_some() != options.config.conntrack {
+        let (interface, conntrack) = (target.interface.clone(), !options.config.conntrack);
+        return Err(FunctionError::Conntrack { interface, conntrack }.into());
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -130,7 +149,7 @@ fn running(
 pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
     let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
-    if generation.map_if_kept(route::VLANS)?.is_none() {
+    if generation.map_if_kept(route::NEWEST)?.is_none() {
         // Of a version whose program had other maps: it can only be replaced.
         return Ok(None);
     }
@@ -164,7 +183,7 @@ fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.
 fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let globals = spec.globals();
     let nat = globals.iter().find(|global| global.name == NAT_MODE);
@@ -180,7 +199,8 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
 /// The program would end the session of this process on one of the interfaces.
 fn check_lockout(control: &Control, targets: &[&Target], options: &RouteOptions) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    conntrack::check(config)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let (program, lockout) = ((&spec, route::PROGRAM), placement.lockout());
     let routed = ports(targets)?;
@@ -224,7 +244,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
-/// tags is bound to that device. All programs share tables and counters. Where programs of this
+/// tags is bound to that device. All programs share tables; each counts its own packets. Where programs of this
 /// project run already, it joins their chain.
 fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
@@ -253,8 +273,9 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
 /// The object, with everything that is the same on all interfaces.
 fn spec(options: &RouteOptions, record: &Record) -> Result<Spec> {
     let RouteOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
+    conntrack::apply(config, &mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
@@ -281,12 +302,12 @@ fn tagged(
     Ok((own, tagging))
 }
 
-/// All maps but constants, for the programs of the other interfaces.
+/// All maps but constants and the counts of reasons, for the programs of the other interfaces.
 fn tables<'m>(
     spec: &Spec,
     map: impl Fn(&str) -> kernel::Result<&'m Map>,
 ) -> Result<Vec<(String, Map)>> {
-    let varying = spec.maps.iter().filter(|def| !def.frozen);
+    let varying = spec.maps.iter().filter(|def| !def.frozen && def.name != stats::MAP);
     let found = varying.filter_map(|def| Some((&def.name, map(&def.name).ok()?)));
     found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
 }
@@ -314,6 +335,7 @@ impl<'a> NewRouter<'a> {
         (options, large): (&'a RouteOptions, bool),
     ) -> Result<Self> {
         let first = targets[0];
+        firewall::check(&options.config)?;
         check_lockout(first.slot.control(), targets, options)?;
         let spec = spec(options, &record(options, targets))?;
         let program = if large { route::PROGRAM_FRAGS } else { route::PROGRAM };

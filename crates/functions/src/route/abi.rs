@@ -27,6 +27,28 @@ impl Nat {
     }
 }
 
+/// `enum route_reverse_path`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum ReversePath {
+    Off = 0,
+    Loose = 1,
+    Strict = 2,
+}
+
+impl ReversePath {
+    pub const ALL: [Self; 3] = [Self::Off, Self::Loose, Self::Strict];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Loose => "loose",
+            Self::Strict => "strict",
+        }
+    }
+}
+
 /// `enum route_side`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -76,11 +98,21 @@ pub enum Reason {
     NoTranslation = 22,
     Untranslatable = 23,
     OtherHost = 24,
-    NoHeadroom = 25,
+    SentTimeExceeded = 25,
+    SentUnreachable = 26,
+    SentProhibited = 27,
+    SentTooBig = 28,
+    IcmpLimit = 29,
+    Unanswerable = 30,
+    ReversePath = 31,
+    NoHeadroom = 32,
+    NotEstablished = 33,
+    Handshake = 34,
+    ConntrackHelper = 35,
 }
 
 impl Reason {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 36] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -106,7 +138,17 @@ impl Reason {
         Self::NoTranslation,
         Self::Untranslatable,
         Self::OtherHost,
+        Self::SentTimeExceeded,
+        Self::SentUnreachable,
+        Self::SentProhibited,
+        Self::SentTooBig,
+        Self::IcmpLimit,
+        Self::Unanswerable,
+        Self::ReversePath,
         Self::NoHeadroom,
+        Self::NotEstablished,
+        Self::Handshake,
+        Self::ConntrackHelper,
     ];
 
     /// As counters, JSON and options spell it.
@@ -137,7 +179,17 @@ impl Reason {
             Self::NoTranslation => "no-translation",
             Self::Untranslatable => "untranslatable",
             Self::OtherHost => "other-host",
+            Self::SentTimeExceeded => "sent-time-exceeded",
+            Self::SentUnreachable => "sent-unreachable",
+            Self::SentProhibited => "sent-prohibited",
+            Self::SentTooBig => "sent-too-big",
+            Self::IcmpLimit => "icmp-limit",
+            Self::Unanswerable => "unanswerable",
+            Self::ReversePath => "reverse-path",
             Self::NoHeadroom => "no-headroom",
+            Self::NotEstablished => "not-established",
+            Self::Handshake => "handshake",
+            Self::ConntrackHelper => "conntrack-helper",
         }
     }
 }

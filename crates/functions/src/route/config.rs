@@ -9,7 +9,7 @@ use packet::{IpProtocol, ParseError};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use super::{PROCESSORS, SETS, abi};
+use super::{CONNTRACK_OBJECT, IcmpErrors, OBJECT, PROCESSORS, ReversePath, SETS, abi};
 use crate::PassOrDrop;
 
 /// Translations, and what happens to packets without one.
@@ -26,6 +26,17 @@ pub struct Config {
     /// Routes that each processor remembers, rounded up to a power of two; 0 for none. All
     /// processors together have at most 64 MiB for them.
     pub memory: u32,
+    /// ICMP errors that the program sends itself.
+    pub icmp_errors: IcmpErrors,
+    /// What the route to the source of a packet must be.
+    pub reverse_path: ReversePath,
+    /// Packets with IPv4 options or IPv6 extension headers.
+    pub options: PassOrDrop,
+    /// Translate packets of established connections as the kernel's connection tracking records
+    /// them, and leave all other packets to the stack.
+    pub conntrack: bool,
+    /// Route although the stack's firewall has rules, which packets that XDP forwards do not meet.
+    pub past_firewall: bool,
 }
 
 /// Whether addresses are translated.
@@ -67,11 +78,22 @@ impl Default for Config {
             replies: true,
             malformed: PassOrDrop::default(),
             memory: REMEMBERED,
+            icmp_errors: IcmpErrors::default(),
+            reverse_path: ReversePath::default(),
+            options: PassOrDrop::default(),
+            conntrack: false,
+            past_firewall: false,
         }
     }
 }
 
 impl Config {
+    /// The compiled program.
+    #[must_use]
+    pub fn object(&self) -> &'static [u8] {
+        if self.conntrack { CONNTRACK_OBJECT } else { OBJECT }
+    }
+
     /// Sets the program's globals, before it is loaded.
     ///
     /// # Errors
@@ -84,7 +106,10 @@ impl Config {
         };
         spec.set_global("route_nat", &(nat as u32).to_le_bytes())?;
         spec.set_global("route_remembers", &u32::from(self.memory != 0).to_le_bytes())?;
-        spec.set_global("route_malformed", &self.malformed.to_global())
+        spec.set_global("route_malformed", &self.malformed.to_global())?;
+        spec.set_global("route_options", &self.options.to_global())?;
+        self.reverse_path.apply(spec)?;
+        self.icmp_errors.apply(spec)
     }
 
     /// Gives each of the `processors` a memory of routes, before the program is loaded. Without

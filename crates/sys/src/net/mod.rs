@@ -5,6 +5,7 @@
 //! thread's namespace: that is [`netns`](crate::netns).
 
 mod address;
+mod base_chains;
 mod batch;
 mod conntrack;
 mod conversation;
@@ -15,14 +16,17 @@ mod events;
 mod generic;
 mod ifindex;
 mod iptables;
+mod legacy_chains;
 mod link;
 mod neighbour;
 mod netdev;
 mod next_hop;
+mod next_hop_events;
 mod nftables;
 mod packet;
 mod route;
 mod route_events;
+mod route_query;
 mod routing;
 mod sockets;
 mod xdp;
@@ -33,12 +37,14 @@ use netlink_packet_core::{Emitable, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
 
 pub use address::{Address, NewAddress};
+pub use base_chains::{BaseChain, Hook};
 pub use conntrack::{TrackedConnection, tracked_connections};
 pub use create::{NewVeth, VethEnd};
 pub use datagrams::Datagrams;
 pub use events::LinkEvents;
 pub use ifindex::Ifindex;
 pub use iptables::{Chain, Iptables};
+pub use legacy_chains::legacy_chains;
 pub use link::{Bond, Link, Statistics, underneath};
 pub use neighbour::Neighbour;
 pub use netdev::{Direction, Napi, NetdevFamily, NetdevQueue, XdpFeatures};
@@ -46,6 +52,7 @@ pub use nftables::{NftFamily, Nftables};
 pub use packet::PacketSocket;
 pub use route::{NewRoute, Route};
 pub use route_events::{Deciding, RouteEvents};
+pub use route_query::{RouteDecision, RouteQuery};
 pub use routing::{Hop, TableRoute, TableRule};
 pub use sockets::{InetSocket, inet_sockets};
 pub use xdp::{XdpExpect, XdpMode, XdpState};

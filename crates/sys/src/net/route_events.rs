@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_sys::Socket;
 
+use super::next_hop_events::NextHopEvents;
 use crate::error::{Error, Result};
 
 /// Fields of packets by which rules and routes decide, besides the destination and the interface
@@ -31,6 +32,7 @@ pub struct Deciding {
 pub struct RouteEvents {
     socket: Socket,
     deciding: Deciding,
+    next_hops: NextHopEvents,
     /// Dumps that have not begun, and the one that is under way.
     waiting: VecDeque<Dump>,
     current: Option<Dump>,
@@ -59,6 +61,7 @@ impl RouteEvents {
         let mut this = Self {
             socket,
             deciding,
+            next_hops: NextHopEvents::default(),
             waiting,
             current: None,
             is_incomplete: false,
@@ -102,6 +105,7 @@ impl RouteEvents {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     (any, self.is_incomplete, self.links_changed) = (true, true, true);
+                    self.next_hops = NextHopEvents::default();
                 }
                 Err(error) => return Err(Error::from_io("recv(NETLINK_ROUTE)", "", &error)),
             }
@@ -147,6 +151,10 @@ impl RouteEvents {
                     self.begin()?;
                     // What decides is known now, or will be later.
                     any = true;
+                }
+                _ if matches!(message.kind, libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH) => {
+                    let is_new = message.kind == libc::RTM_NEWNEIGH;
+                    any |= self.next_hops.take(is_new, message.payload);
                 }
                 _ => {
                     message.widen(&mut self.deciding);

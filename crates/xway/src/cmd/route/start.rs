@@ -24,5 +24,7 @@ fn config(args: &RouteStartArgs) -> Result<Config> {
         given.nat.iter().map(|rule| Ok(rule.parse()?)).collect::<Result<Vec<_>>>()?;
     let nat = if given.nat_only { Nat::Required } else { Nat::Optional };
     let (replies, memory) = (!given.no_replies, args.memory);
-    Ok(Config { nat, translations, replies, memory, ..Config::default() })
+    let (conntrack, past_firewall) = (args.netfilter.conntrack, args.netfilter.past_firewall);
+    let config = Config { nat, translations, replies, memory, ..Config::default() };
+    Ok(Config { conntrack, past_firewall, ..config })
 }
