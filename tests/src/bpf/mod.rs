@@ -92,7 +92,7 @@ impl<R: Arm> Judge<R> {
         self.judge_input(&Input { packet: packet.to_vec(), ingress_ifindex, ..Input::default() })
     }
 
-    /// The same for a packet with metadata.
+    /// Runs a packet that has metadata, and finds the one counter that it moved.
     pub fn judge_input(&mut self, input: &Input) -> Judgement {
         let packet = &input.packet;
         let outcome = self.runtime.run(self.program, input).unwrap();

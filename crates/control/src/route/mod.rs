@@ -225,10 +225,12 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         route::PORTS,
         route::INDEX,
         route::TAGGED,
+        route::VLANS,
     ];
-    let [nat4, nat6, translates, tx, own, index, tagged] = names.map(|name| generation.map(name));
+    let [nat4, nat6, translates, tx, own, index, tagged, vlans] =
+        names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
-    let (tx, own, index, tagged) = (tx?, own?, index?, tagged?);
+    let (tx, own, index, tagged, vlans) = (tx?, own?, index?, tagged?, vlans?);
     let maps = Maps {
         nat4: &nat4,
         nat6: &nat6,
@@ -237,6 +239,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         ports: &own,
         index: &index,
         tagged: &tagged,
+        vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
     Ok(())
@@ -296,6 +299,7 @@ fn tagged(
     if let Some(number) = route::number_of(target.ifindex.0, ports) {
         own.set_global(route::INGRESS, &number.to_le_bytes())?;
     }
+    route::size_vlans(&mut own, ports);
     tagging.apply(&mut own, &[program])?;
     Ok((own, tagging))
 }
