@@ -5,4 +5,5 @@ mod forward;
 mod icmp;
 mod isolation;
 mod memory;
+mod reverse;
 mod truth;

@@ -3,18 +3,19 @@
 //! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
+mod constants;
 mod stop;
 
 use functions::route::{self, Config, Maps, Nat, Port};
 use kernel::Map;
-use spec::{Map as _, Runtime as _, Spec};
+use spec::{Runtime as _, Spec};
 use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::composition::link::ChainLink;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
-use crate::error::{FunctionError, Malformed, Result};
+use crate::error::{FunctionError, Result};
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
@@ -115,6 +116,10 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::MemorySize { interface }.into());
     }
+    if let Some(option) = constants::differing(&generation, &options.config)? {
+        let interface = target.interface.clone();
+        return Err(FunctionError::RouterOptions { interface, option }.into());
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -162,16 +167,7 @@ fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.
 fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
-    config.apply(&mut spec)?;
-    let globals = spec.globals();
-    let nat = globals.iter().find(|global| global.name == NAT_MODE);
-    let nat = nat.ok_or(Malformed::NoGlobal { object: NAME, name: NAT_MODE })?;
-    let live = generation.map(&nat.section)?.lookup(&0_u32.to_ne_bytes())?;
-    let wanted = spec.map(&nat.section).and_then(|map| map.contents.as_deref());
-    let place = nat.offset as usize..(nat.offset + nat.size) as usize;
-    Ok(live.as_deref().and_then(|bytes| bytes.get(place.clone()))
-        == wanted.and_then(|bytes| bytes.get(place)))
+    constants::Constants::of(config)?.equal(generation, NAT_MODE)
 }
 
 /// # Errors
