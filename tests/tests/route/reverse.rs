@@ -84,7 +84,7 @@ fn nothing_is_answered_that_has_no_valid_source<R: Routed>() {
     for source in ["10.0.1.2", "fd00:0:0:1::2"] {
         let judgement = forward.judge(Port::Eth0, &from(source).ttl(1).udp(b"x").unwrap());
         let found = (judgement.verdict, &*judgement.reason);
-        assert_eq!(found, (Verdict::Tx, "sent-time-exceeded"), "{source}");
+        assert_eq!(found, (Verdict::Redirect, "sent-time-exceeded"), "{source}");
     }
 }
 
@@ -98,8 +98,7 @@ fn options_follow_their_policy<R: Routed>() {
         frame(IPV4, &V4 { options: 4, ..V4::new(C4, UDP) }.wrap(&udp(7))),
         frame(IPV6, &v6(C6, DESTINATION, &extensions(1, UDP, &udp(7)))),
     ];
-    for (options, verdict) in
-        [(PassOrDrop::Pass, Verdict::Pass), (PassOrDrop::Drop, Verdict::Drop)]
+    for (options, verdict) in [(PassOrDrop::Pass, Verdict::Pass), (PassOrDrop::Drop, Verdict::Drop)]
     {
         let mut forward = Forward::<R>::with(&Config { options, ..Config::default() });
         for packet in &packets {
@@ -147,8 +146,7 @@ fn the_route_to_a_source_is_remembered_until_it_changes() {
     sys::cpu::set_affinity(&[0]).unwrap();
     let mut router = Forward::<KernelRuntime>::with(&with(ReversePath::Strict));
     let vouch = |router: &Forward<KernelRuntime>, generation| {
-        let control =
-            abi::Control { generation, valid_until: u64::MAX, fields: Fields::default() };
+        let control = abi::Control { generation, valid_until: u64::MAX, fields: Fields::default() };
         router.map(CONTROL).update(&[0; 4], &control.to_bytes(), Expect::Any).unwrap();
     };
     let count = |router: &Forward<KernelRuntime>| {
@@ -158,9 +156,7 @@ fn the_route_to_a_source_is_remembered_until_it_changes() {
     };
     vouch(&router, 1);
     let packet = from("10.0.1.77").udp(b"x").unwrap();
-    let reason = |router: &mut Forward<KernelRuntime>| {
-        router.judge(Port::Eth0, &packet).reason
-    };
+    let reason = |router: &mut Forward<KernelRuntime>| router.judge(Port::Eth0, &packet).reason;
     assert_eq!(reason(&mut router), "forwarded");
     assert_eq!(count(&router), (0, 2), "the destination and the source");
     assert_eq!(reason(&mut router), "forwarded");
