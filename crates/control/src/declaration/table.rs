@@ -160,16 +160,7 @@ impl ForwardTable {
         let Self { nat, replies, malformed, memory, icmp_errors, reverse_path, options, .. } =
             *self;
         let translations = self.translations.clone();
-        Config {
-            nat,
-            translations,
-            replies,
-            malformed,
-            memory,
-            icmp_errors,
-            reverse_path,
-            options,
-        }
+        Config { nat, translations, replies, malformed, memory, icmp_errors, reverse_path, options }
     }
 }
 
