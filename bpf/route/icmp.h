@@ -119,10 +119,11 @@ xway_inline int route_find_exit(const struct xdp_md *ctx, __u32 ifindex, __u32 *
 
 	*number = route_port_of(ifindex);
 	port = route_port(*number);
-	if (port && port->ifindex == ifindex)
+	/* Without tags, which are written to forwarded packets only. */
+	if (port && port->ifindex == ifindex && !port->outer)
 		return 1;
 	*number = ROUTE_UNKNOWN_PORT;
-	return ifindex == ctx->ingress_ifindex;
+	return !port && ifindex == ctx->ingress_ifindex;
 }
 
 /* Makes a frame of the length with `head` bytes before what it has now. */

@@ -14,6 +14,7 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 
+#include "hop.h"
 #include "memory.h"
 #include "port.h"
 
@@ -22,6 +23,7 @@ struct route_way {
 	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
 	__u32 egress;
 	__u32 mtu;
+	/* As in `struct route_entry`. */
 	__u64 mac;
 	/* The packet may have been translated: an error must not quote it. */
 	__u32 leaves_errors;
@@ -86,7 +88,7 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 		.sport = (__be16)flow->ports,
 		.dport = (__be16)(flow->ports >> 16),
 		.tot_len = length,
-		.ifindex = ctx->ingress_ifindex,
+		.ifindex = route_ifindex(ctx, flow->ingress),
 	};
 	struct route_port *port;
 	long result;
@@ -120,6 +122,7 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 	}
 	if (port->mac != route_mac(fib.smac))
 		port->mac = route_mac(fib.smac);
+	way->mac |= (__u64)route_hop_of(way->egress, way->mac) << ROUTE_MAC_BITS;
 	return 1;
 }
 
@@ -174,12 +177,16 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 }
 
 /*
- * Bytes of the frame after the Ethernet header, all of which are sent: also those after the IP
- * packet, which the stack would remove.
+ * Bytes of the frame after the Ethernet header and tags, all of which are sent: also those after
+ * the IP packet, which the stack would remove.
  */
 xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur)
 {
-	return xway_frame_bytes(ctx, cur->frags) - sizeof(struct ethhdr);
+	__u64 length = xway_frame_bytes(ctx, cur->frags) - sizeof(struct ethhdr);
+
+	/* Of 32 bits, the difference of two pointers would be refused. */
+	xway_opaque(length);
+	return length - cur->tags * sizeof(struct xway_vlan);
 }
 
 /*
@@ -193,18 +200,6 @@ xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route
 	if (way->egress >= ROUTE_PORTS)
 		return way->egress - ROUTE_PORTS;
 	return length > way->mtu ? XWAY_TOO_BIG : XWAY_FORWARDED;
-}
-
-/* Writes both MAC addresses; -1 if the port is gone. */
-xway_inline int route_rewrite(struct ethhdr *eth, const struct route_way *way)
-{
-	struct route_port *port = route_port(way->egress);
-
-	if (!port)
-		return -1;
-	*(__u64 *)eth->h_dest = way->mac | port->mac << 48;
-	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
-	return 0;
 }
 
 #endif

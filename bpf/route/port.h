@@ -67,7 +67,7 @@ xway_inline __u32 route_port_of(__u32 ifindex)
 	return number ? *number : ROUTE_UNKNOWN_PORT;
 }
 
-/* Number of the port that the packet came in from. */
+/* Number of the port that a packet without tags came in from. */
 xway_inline __u32 route_ingress_port(const struct xdp_md *ctx)
 {
 	if (route_ingress != ROUTE_UNKNOWN_PORT)
@@ -78,6 +78,17 @@ xway_inline __u32 route_ingress_port(const struct xdp_md *ctx)
 xway_inline struct route_port *route_port(__u32 number)
 {
 	return bpf_map_lookup_elem(&route_ports, &number);
+}
+
+/* The interface by which rules know a packet that came in from this port. */
+xway_inline __u32 route_ifindex(const struct xdp_md *ctx, __u32 ingress)
+{
+	struct route_port *port = route_port(ingress);
+	__u32 ifindex = ctx->ingress_ifindex;
+
+	/* The compiler would select an address to read from. */
+	xway_opaque(ifindex);
+	return port ? port->ifindex : ifindex;
 }
 
 /* The frame is sent to the address that the interface is known to have. */
@@ -103,9 +114,9 @@ xway_inline int route_is_new_mac(struct xdp_md *ctx, const struct ethhdr *eth,
 
 	if (!port || !port->mac)
 		return 0;
-	back->ifindex = ctx->ingress_ifindex;
+	back->ifindex = port->ifindex;
 	if (bpf_fib_lookup(ctx, back, sizeof(*back), 0) != BPF_FIB_LKUP_RET_SUCCESS ||
-	    back->ifindex != ctx->ingress_ifindex)
+	    back->ifindex != port->ifindex)
 		return 0;
 	now = route_mac(back->smac);
 	port->mac = now;

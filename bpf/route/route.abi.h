@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the route program and its Rust half both know: reasons, ports, the memory of routes, and
- * translations.
+ * What the route program and its Rust half both know: reasons, ports, the memory of routes, next
+ * hops, and translations.
  *
  * A translation replaces the destination of packets on their way in, or the source of the replies
  * on their way out. Keys name an address with protocol and port, or with both 0 the address
@@ -40,7 +40,7 @@ enum xway_reason {
 	XWAY_NO_EGRESS,
 	/* Neither IPv4 nor IPv6. */
 	XWAY_NOT_IP,
-	/* After a VLAN tag: routes of VLAN devices are left to the stack. */
+	/* After VLAN tags that no port has, or more than two. */
 	XWAY_TAGGED,
 	/* Multicast, broadcast, link-local, loopback or unspecified. */
 	XWAY_NOT_ROUTABLE,
@@ -67,20 +67,45 @@ enum xway_reason {
 	XWAY_UNANSWERABLE,
 	/* There is no route to its source, or it leads to another interface. */
 	XWAY_REVERSE_PATH,
+	/* There is no space before the frame for the VLAN tags to send it with. */
+	XWAY_NO_HEADROOM,
+	/* Connection tracking has no established entry: the stack decides, as for the next two. */
+	XWAY_NOT_ESTABLISHED,
+	/* SYN, FIN or RST, which change the state of a connection. */
+	XWAY_HANDSHAKE,
+	/* The connection has a helper (application-level gateway). */
+	XWAY_CONNTRACK_HELPER,
 };
-#define XWAY_REASONS (XWAY_REVERSE_PATH + 1)
+#define XWAY_REASONS (XWAY_CONNTRACK_HELPER + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256
 
-/* An interface that packets may come in from and leave through; its number is its index. */
+/*
+ * An interface that the kernel routes by: one that the program is attached to, or a VLAN device or
+ * bond on such a one. Its number is its index.
+ */
 struct route_port {
 	/* Six bytes of the interface's address and two zeros. */
 	__u64 mac;
+	/* As rules and routes name it. */
 	__u32 ifindex;
-	__u32 zero;
+	/* The interface that sends and receives its frames. */
+	__u32 device;
+	/* Tags of these frames, as in them: TPID and VLAN ID. 0 for none. */
+	__be32 outer;
+	__be32 inner;
+	__u32 zero[2];
 };
-_Static_assert(sizeof(struct route_port) == 16, "no hidden padding");
+_Static_assert(sizeof(struct route_port) == 32, "a half cache line, without hidden padding");
+
+/* Key of `route_tagged`: how the frames of a port that has tags come in. */
+struct route_tagged {
+	__u32 device;
+	__be32 outer;
+	__be32 inner;
+};
+_Static_assert(sizeof(struct route_tagged) == 12, "no hidden padding");
 
 /*
  * Fields of packets by which routes are found, as masks. A field that no rule and no route with
@@ -144,10 +169,17 @@ struct route_entry {
 	/* Number of the port to send to, or the reason not to, above ROUTE_PORTS. */
 	__u16 egress;
 	__u32 mtu;
-	/* Address of the next hop: six bytes and two zeros. */
+	/* Address of the next hop in the lower six bytes, the number of its counters above. */
 	__u64 mac;
 };
 _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
+
+#define ROUTE_MAC_BITS 48
+#define ROUTE_MAC ((1ULL << ROUTE_MAC_BITS) - 1)
+/* Numbers of next hops, a power of two; 0 is for those that have no place in the table. */
+#define ROUTE_HOPS 4096
+/* Places that a next hop may have in the table, one after the other. */
+#define ROUTE_HOP_PROBES 16
 
 #define ROUTE_WAYS 2
 

@@ -26,12 +26,18 @@ const volatile __u32 route_options = XDP_PASS;
 #include <xway/store.h>
 #include <xway/tag.h>
 
+#ifdef ROUTE_CONNTRACK
+#include "conntrack.h"
+#else
+#include "untracked.h"
+#endif
 #include "icmp4.h"
 #include "icmp6.h"
 #include "lookup.h"
 #include "nat4.h"
 #include "nat6.h"
 #include "reverse.h"
+#include "vlan.h"
 
 _Static_assert(XWAY_NO_NEIGHBOUR - XWAY_FORWARDED == BPF_FIB_LKUP_RET_NO_NEIGH, "kernel's order");
 _Static_assert(XWAY_TOO_BIG - XWAY_FORWARDED == BPF_FIB_LKUP_RET_FRAG_NEEDED, "kernel's order");
@@ -95,6 +101,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
 	__u64 source[2] = {};
@@ -114,6 +121,8 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		way->leaves_errors = 1;
 		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
 	}
+	if (reason == XWAY_FORWARDED)
+		reason = route_established4(ctx, cur, ip, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -126,9 +135,11 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.protocol = ip->protocol,
 		.family = ROUTE_AF_INET,
 	};
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	reason = route_restrict(ctx, reason, &flow, source, ip->ttl);
 	if (reason == XWAY_FORWARDED) {
+		route_apply4(&established, ip);
 		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
 		ip->ttl--;
 	}
@@ -150,6 +161,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
+	struct route_established established;
 	enum xway_reason reason;
 	struct route_flow flow;
 	__u64 source[2] = {};
@@ -171,6 +183,8 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 		way->leaves_errors = 1;
 		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
 	}
+	if (reason == XWAY_FORWARDED)
+		reason = route_established6(ctx, cur, ip, protocol, &established);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 
@@ -183,38 +197,41 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
 	reason = route_restrict(ctx, reason, &flow, source, ip->hop_limit);
-	if (reason == XWAY_FORWARDED)
+	if (reason == XWAY_FORWARDED) {
+		route_apply6(&established, ip);
 		ip->hop_limit--;
+	}
 	return reason;
 }
 
-xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way)
+xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_tags *tags,
+					 struct route_way *way)
 {
 	enum xway_reason reason;
 	struct xway_cursor cur;
 	struct ethhdr *eth;
 	__u32 ingress;
-	int type;
 
 	xway_cursor(&cur, ctx, frags);
-	type = xway_parse_eth(&cur, &eth);
-	if (type < 0)
-		return cur.fault;
-	if (cur.tags || xway_stripped_tag(ctx))
-		return XWAY_TAGGED;
+	reason = route_parse_eth(ctx, &cur, &eth, tags);
+	if (reason != XWAY_FORWARDED)
+		return reason;
 	if (eth->h_dest[0] & 1)
 		return XWAY_NOT_ROUTABLE;
-	ingress = route_ingress_port(ctx);
-	if (type == ETH_P_IP)
+	ingress = route_tagged_port(ctx, tags);
+	if (ingress == ROUTE_UNKNOWN_TAGS)
+		return XWAY_TAGGED;
+	if (tags->type == xway_htons(ETH_P_IP))
 		reason = route_ipv4(ctx, &cur, eth, ingress, way);
-	else if (type == ETH_P_IPV6)
+	else if (tags->type == xway_htons(ETH_P_IPV6))
 		reason = route_ipv6(ctx, &cur, eth, ingress, way);
 	else
 		return XWAY_NOT_IP;
-	if (reason == XWAY_FORWARDED && route_rewrite(eth, way) < 0)
-		return XWAY_NO_EGRESS;
+	if (reason == XWAY_FORWARDED)
+		reason = route_send(ctx, eth, tags, way);
 	return reason;
 }
 
@@ -265,15 +282,19 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 {
 	__u64 length = xway_frame_bytes(ctx, frags);
 	struct route_way way = {};
-	enum xway_reason reason = route_judge(ctx, frags, &way);
+	struct route_tags tags = {};
+	enum xway_reason reason = route_judge(ctx, frags, &tags, &way);
 	__u32 verdict, answer;
 
-	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors) {
+	/* The stack sends the errors about tagged packets, which go back with the same tags. */
+	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors && !tags.outer) {
 		answer = route_answer(ctx, reason, way.mtu, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;
 	} else {
 		verdict = route_verdict(reason, way.egress);
+		if (reason == XWAY_FORWARDED && verdict == XDP_REDIRECT)
+			route_count_hop(way.mac >> ROUTE_MAC_BITS, length);
 	}
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
 	return xway_done_bytes(length, verdict, reason);

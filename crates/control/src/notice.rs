@@ -52,6 +52,8 @@ pub enum Notice {
     },
     /// A change cuts off traffic that most hosts need.
     CutOff(String),
+    /// A rule or setting of the kernel that the router cannot follow.
+    NotFollowed(String),
     /// The programs of an interface cannot be composed, so they are chained by tail calls.
     TailCalls {
         /// Name of the interface.
@@ -113,6 +115,7 @@ impl fmt::Display for Notice {
                  refused the previous program"
             ),
             Self::CutOff(text) => write!(f, "warning: {text}"),
+            Self::NotFollowed(what) => write!(f, "warning: the router does not follow {what}"),
             Self::TailCalls { interface, reason } => {
                 write!(f, "{interface}: chained by tail calls, not composed: {reason}")
             }

@@ -9,6 +9,7 @@
 //! Rule: fields are in a map before the generation that they belong to, because a program reads
 //! them only when the generation changes.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,9 @@ use sys::thread::monotonic_ns;
 
 use crate::Control;
 use crate::error::Result;
-use crate::route::router;
+use crate::route::hops::Hops;
+use crate::route::neighbours::NextHops;
+use crate::route::{LivePorts, router};
 use crate::state::State;
 
 /// Follows the routes of a network namespace for the routers that run in it.
@@ -33,6 +36,7 @@ pub struct Follower {
     /// Only while there are routers: reading a full table takes seconds.
     events: Option<RouteEvents>,
     routers: Vec<Router>,
+    next_hops: NextHops,
     scan_at: Instant,
     beat_at: Instant,
     synchronize_at: Instant,
@@ -45,6 +49,15 @@ struct Router {
     /// The map through which it is kept valid.
     map: Map,
     written: abi::Control,
+    ports: LivePorts,
+    hops: Option<Hops>,
+}
+
+/// Maps of a router that runs.
+struct Found {
+    control: Map,
+    ports: LivePorts,
+    hops: Option<Hops>,
 }
 
 impl Follower {
@@ -59,6 +72,7 @@ impl Follower {
             netns: NetNs::current()?.id()?,
             events: None,
             routers: Vec::new(),
+            next_hops: NextHops::default(),
             scan_at: now,
             beat_at: now,
             synchronize_at: now,
@@ -104,6 +118,8 @@ impl Follower {
             // An interface may vanish meanwhile: the next search finds what there is.
             if let Ok(found) = self.scan() {
                 self.keep(found);
+                // A router that ends meanwhile sends nothing more.
+                let _ = self.refresh();
             }
             self.scan_at = now + SCAN;
             self.listen()?;
@@ -115,12 +131,28 @@ impl Follower {
             self.synchronize_at = now + SYNCHRONIZE;
             self.synchronizations += 1;
         }
+        let (links_changed, deciding) = (events.take_links(), events.deciding());
+        if links_changed {
+            self.update_ports();
+        }
         if has_changed || self.beat_at <= now {
-            let fields = events.deciding().map_or(EVERYTHING, fields);
+            let fields = deciding.map_or(EVERYTHING, fields);
             self.tell(fields, has_changed);
             self.beat_at = now + BEAT;
         }
         Ok(())
+    }
+
+    /// Has the kernel confirm the next hops that were used.
+    fn refresh(&mut self) -> Result<()> {
+        let mut sent = BTreeMap::new();
+        for hops in self.routers.iter().filter_map(|router| router.hops.as_ref()) {
+            for (hop, count) in hops.sent()? {
+                let Some(hop) = hop else { continue };
+                *sent.entry(hop).or_default() += count.packets;
+            }
+        }
+        self.next_hops.refresh(sent)
     }
 
     /// Receives changes while there are routers, and not otherwise.
@@ -134,19 +166,28 @@ impl Follower {
         Ok(())
     }
 
+    /// Makes ports of VLAN devices and bonds those that exist now. What fails, because interfaces
+    /// change meanwhile, causes another event.
+    fn update_ports(&self) {
+        let Ok(links) = Netlink::open().and_then(|mut netlink| netlink.links()) else { return };
+        for router in &self.routers {
+            let _ = router.ports.update(&links);
+        }
+    }
+
     /// A router whose map cannot be written is not followed any more, until it is found again.
     fn tell(&mut self, fields: Fields, has_changed: bool) {
         self.routers.retain_mut(|router| router.tell(fields, has_changed).is_ok());
     }
 
     /// Finds the maps of the namespace's routers, each once.
-    fn scan(&self) -> Result<Vec<Map>> {
+    fn scan(&self) -> Result<Vec<Found>> {
         let state = State::read(&self.control)?;
-        let mut found: Vec<Map> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         for link in Netlink::open()?.links()? {
-            for map in controls(&state, self.netns, &link)? {
-                if found.iter().all(|known| known.info().id != map.info().id) {
-                    found.push(map);
+            for one in controls(&state, self.netns, &link)? {
+                if found.iter().all(|known| known.id() != one.id()) {
+                    found.push(one);
                 }
             }
         }
@@ -154,24 +195,37 @@ impl Follower {
     }
 
     /// Continues with those that were known, and begins with the others.
-    fn keep(&mut self, found: Vec<Map>) {
+    fn keep(&mut self, found: Vec<Found>) {
         let mut known = std::mem::take(&mut self.routers);
-        for map in found {
-            let place = known.iter().position(|one| one.map.info().id == map.info().id);
+        let mut any_new = false;
+        for one in found {
+            let place = known.iter().position(|known| known.map.info().id == one.id());
             self.routers.extend(match place {
                 Some(number) => Some(known.swap_remove(number)),
-                None => Router::new(map).ok(),
+                None => {
+                    any_new = true;
+                    Router::new(one).ok()
+                }
             });
+        }
+        if any_new {
+            self.update_ports();
         }
     }
 }
 
+impl Found {
+    fn id(&self) -> u32 {
+        self.control.info().id
+    }
+}
+
 impl Router {
-    fn new(map: Map) -> Result<Self> {
+    fn new(Found { control: map, ports, hops }: Found) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
         // Nothing that was remembered before was by these fields.
-        let mut router = Self { map, written };
+        let mut router = Self { map, written, ports, hops };
         router.tell(EVERYTHING, true)?;
         Ok(router)
     }
@@ -198,12 +252,13 @@ impl Router {
 }
 
 /// The maps through which the memory of an interface's routers is kept valid.
-fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Map>> {
+fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Found>> {
     let slot = state.slot(netns, link.ifindex);
     let mut maps = Vec::new();
     for (_mode, program) in link.xdp.programs() {
         if let Some((generation, _)) = router(&slot, program)? {
-            maps.push(generation.map(route::CONTROL)?);
+            let (control, ports) = (generation.map(route::CONTROL)?, LivePorts::open(&generation)?);
+            maps.push(Found { control, ports, hops: Hops::of(&generation)? });
         }
     }
     Ok(maps)

@@ -49,6 +49,14 @@ impl Interface {
                 || one.members.iter().any(|one| one == "filter")
         })
     }
+
+    /// Whether a router of this project runs on it.
+    pub(crate) fn runs_router(&self) -> bool {
+        self.programs.iter().any(|one| {
+            one.owner.as_deref() == Some("xway forward")
+                || one.members.iter().any(|one| one == "forward")
+        })
+    }
 }
 
 /// A program on an interface.

@@ -240,6 +240,10 @@ mod tests {
                 crate::route::OBJECT,
                 labels_of(&crate::route::Reason::ALL, crate::route::Reason::label),
             ),
+            (
+                crate::route::CONNTRACK_OBJECT,
+                labels_of(&crate::route::Reason::ALL, crate::route::Reason::label),
+            ),
         ] {
             let spec = Spec::parse("object", object).unwrap();
             assert_eq!(labels(spec.btf.as_ref().unwrap()), Some(reasons));

@@ -48,6 +48,33 @@ pub fn apply<M: Map>(map: &M, wanted: &Table) -> Result<Changed, M::Error> {
     Ok(changed)
 }
 
+/// Brings each map to what it should hold: what is new in all of them first, in this order.
+///
+/// # Errors
+/// A map's own; all of them are as they were.
+pub(crate) fn apply_all<M: Map>(parts: &[(&M, &Table)]) -> Result<Changed, M::Error> {
+    let mut live = Vec::new();
+    for (map, _) in parts {
+        live.push(read(*map)?);
+    }
+    let mut changed = Changed::default();
+    for (number, (map, wanted)) in parts.iter().enumerate() {
+        match add(*map, &live[number], wanted) {
+            Ok(more) => changed += more,
+            Err(error) => {
+                for (before, (map, wanted)) in parts[..number].iter().enumerate() {
+                    take_back(*map, &live[before], wanted);
+                }
+                return Err(error);
+            }
+        }
+    }
+    for ((map, wanted), live) in parts.iter().zip(&live) {
+        changed.removed += remove(*map, live, wanted)?;
+    }
+    Ok(changed)
+}
+
 /// Adds and replaces, but removes nothing.
 pub(crate) fn add<M: Map>(map: &M, live: &Table, wanted: &Table) -> Result<Changed, M::Error> {
     let mut changed = Changed::default();

@@ -38,6 +38,7 @@ mod port;
 mod prefix;
 pub mod quantity;
 pub mod tcp_flag;
+mod vlan_tag;
 mod walk;
 
 pub use address_prefix::AddressPrefix;
@@ -48,6 +49,7 @@ pub use ip_protocol::IpProtocol;
 pub use mac::Mac;
 pub use port::Port;
 pub use prefix::{Prefix, mask4, mask6, network_contains};
+pub use vlan_tag::VlanTag;
 pub use walk::{Fragment, Header, Invalid, IpPacket, Layer, Limits, Walk};
 
 /// The big-endian 16-bit word at `at`; `None` unless both bytes are there.

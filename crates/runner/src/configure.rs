@@ -65,7 +65,7 @@ impl Configuration {
                 drop::update(config, &maps).map_err(Error::contents)?;
             }
             Function::Forward(config) => {
-                let port = |ifindex: &u32| route::Port { ifindex: *ifindex, mac: None };
+                let port = |ifindex: &u32| route::Port::untagged(*ifindex, None);
                 let ports: Vec<_> = egress.iter().map(port).collect();
                 let maps = route::Maps::find(&find)?;
                 route::update(config, &ports, &maps).map_err(Error::contents)?;

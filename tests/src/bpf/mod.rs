@@ -96,8 +96,13 @@ impl<R: Arm> Judge<R> {
 
     /// Runs the packet and finds the one counter that it moved.
     pub fn judge(&mut self, packet: &[u8], ingress_ifindex: u32) -> Judgement {
-        let input = Input { packet: packet.to_vec(), ingress_ifindex, ..Input::default() };
-        let outcome = self.runtime.run(self.program, &input).unwrap();
+        self.judge_input(&Input { packet: packet.to_vec(), ingress_ifindex, ..Input::default() })
+    }
+
+    /// The same for a packet with metadata.
+    pub fn judge_input(&mut self, input: &Input) -> Judgement {
+        let packet = &input.packet;
+        let outcome = self.runtime.run(self.program, input).unwrap();
         let now = Stats::read(self.map(stats::MAP), &self.labels).unwrap();
         let moved = now.since(&self.seen);
         self.seen = now;

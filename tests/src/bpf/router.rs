@@ -6,12 +6,12 @@
 
 use std::convert::Infallible;
 
-use functions::route::{self, Config, Maps, OBJECT, PROGRAM};
+use functions::route::{self, Config, Maps, PROGRAM, PortMaps};
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
 use packet::Mac;
-use spec::Spec;
+use spec::{Input, Spec};
 use vm::world::{Route, RouteKind, World};
 use vm::{Options, VmRuntime};
 
@@ -35,6 +35,17 @@ pub enum Change {
     Mtu(u32),
     /// What comes from `a` is not forwarded.
     NotForwarding,
+    /// A further interface `vNUMBER`, whose index is NUMBER, that owns 10.0.NUMBER.1 and
+    /// fd00:0:0:NUMBER::1; host 2 of these networks is known. Both have the MAC addresses of
+    /// [`vlan_mac`].
+    Owner(u8),
+    /// Connections that the engine tracks, as an environment in TOML; the kernel has real ones.
+    Connections(&'static str),
+}
+
+/// MAC address of a host in the network of [`Change::Owner`]: 1 for the router.
+pub fn vlan_mac(number: u8, host: u8) -> String {
+    format!("02:78:77:00:{number:02}:{host:02}")
 }
 
 /// A router that a program can be attached to.
@@ -43,6 +54,8 @@ pub trait Routed: Arm {
     fn build(spec: &Spec, changes: &[Change]) -> (Self::Site, Judge<Self>, [u32; 2]);
     fn judge(site: &Self::Site, judge: &mut Judge<Self>, packet: &[u8], at: u32) -> Judgement;
     fn update(site: &Self::Site, judge: &Judge<Self>, config: &Config, egress: &[u32]);
+    fn set_ports(site: &Self::Site, judge: &Judge<Self>, ports: &[route::Port]);
+    fn judge_input(site: &Self::Site, judge: &mut Judge<Self>, input: &Input) -> Judgement;
 }
 
 #[derive(Debug)]
@@ -67,7 +80,7 @@ impl<R: Routed> Forward<R> {
     }
 
     pub fn configured(config: &Config, changes: &[Change]) -> Self {
-        let mut spec = Spec::parse("forward", OBJECT).unwrap();
+        let mut spec = Spec::parse("forward", config.object()).unwrap();
         config.apply(&mut spec).unwrap();
         config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();
         let (site, judge, ports) = R::build(&spec, changes);
@@ -78,6 +91,18 @@ impl<R: Routed> Forward<R> {
 
     pub fn update(&self, config: &Config, egress: &[u32]) {
         R::update(&self.site, &self.judge, config, egress);
+    }
+
+    /// Gives the program that judges these ports, and no others.
+    pub fn set_ports(&self, ports: &[route::Port]) {
+        R::set_ports(&self.site, &self.judge, ports);
+    }
+
+    /// Judges a packet that comes in by an interface, with metadata before it.
+    pub fn judge_at(&mut self, ifindex: u32, packet: &[u8], metadata: usize) -> Judgement {
+        let (packet, metadata) = (packet.to_vec(), vec![0; metadata]);
+        let input = Input { packet, metadata, ingress_ifindex: ifindex, rx_queue: 0 };
+        R::judge_input(&self.site, &mut self.judge, &input)
     }
 
     /// A map of the program that judges.
@@ -93,11 +118,16 @@ impl<R: Routed> Forward<R> {
 fn fill<R: Arm>(judge: &Judge<R>, config: &Config, egress: &[u32]) {
     let port = |(ifindex, mac): (&u32, &str)| {
         let mac: Mac = mac.parse().unwrap();
-        route::Port { ifindex: *ifindex, mac: Some(mac.0) }
+        route::Port::untagged(*ifindex, Some(mac.0))
     };
     let ports: Vec<_> = egress.iter().zip([B0, B1]).map(port).collect();
     let maps = Maps::find(|name| Ok::<_, Infallible>(judge.map(name))).unwrap();
     route::update(config, &ports, &maps).unwrap();
+}
+
+fn fill_ports<R: Arm>(judge: &Judge<R>, ports: &[route::Port]) {
+    let maps = PortMaps::find(|name| Ok::<_, Infallible>(judge.map(name))).unwrap();
+    route::update_ports(ports, &maps).unwrap();
 }
 
 // ---- the kernel -----------------------------------------------------------------------------
@@ -136,6 +166,14 @@ impl Routed for KernelRuntime {
             site.net.b.run(|| fill(judge, config, egress)).unwrap();
         }
     }
+
+    fn set_ports(site: &Real, judge: &Judge, ports: &[route::Port]) {
+        site.net.b.run(|| fill_ports(judge, ports)).unwrap();
+    }
+
+    fn judge_input(site: &Real, judge: &mut Judge, input: &Input) -> Judgement {
+        site.net.b.run(|| judge.judge_input(input)).unwrap()
+    }
 }
 
 impl Real {
@@ -149,6 +187,25 @@ impl Real {
             Change::NotForwarding => {
                 self.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "0").unwrap();
             }
+            Change::Owner(number) => self.own(number),
+            Change::Connections(_) => panic!("only the kernel itself tracks connections"),
+        }
+    }
+
+    fn own(&self, number: u8) {
+        let (name, mac, far) = (format!("v{number}"), vlan_mac(number, 1), vlan_mac(number, 2));
+        self.ip(&format!(
+            "link add {name} index {number} address {mac} type veth peer name {name}p"
+        ));
+        self.ip(&format!("link set {name} up"));
+        self.ip(&format!("link set {name}p up"));
+        for (network, bits) in
+            [(format!("10.0.{number}."), 24), (format!("fd00:0:0:{number}::"), 64)]
+        {
+            let nodad = if bits == 64 { " nodad" } else { "" };
+            self.ip(&format!("addr add {network}1/{bits} dev {name}{nodad}"));
+            let words = format!("lladdr {far} dev {name} nud permanent");
+            self.ip(&format!("neigh replace {network}2 {words}"));
         }
     }
 
@@ -184,6 +241,14 @@ impl Routed for VmRuntime {
     fn update((): &(), judge: &Judge<Self>, config: &Config, egress: &[u32]) {
         fill(judge, config, egress);
     }
+
+    fn set_ports((): &(), judge: &Judge<Self>, ports: &[route::Port]) {
+        fill_ports(judge, ports);
+    }
+
+    fn judge_input((): &(), judge: &mut Judge<Self>, input: &Input) -> Judgement {
+        judge.judge_input(input)
+    }
 }
 
 fn changed(mut world: World, change: &Change) -> World {
@@ -195,6 +260,18 @@ fn changed(mut world: World, change: &Change) -> World {
         }
         Change::Mtu(mtu) => world.interfaces[1].mtu = mtu,
         Change::NotForwarding => world.interfaces[0].forward_ipv4 = false,
+        Change::Owner(number) => {
+            let more = OWNER
+                .replace("MAC1", &vlan_mac(number, 1))
+                .replace("MAC2", &vlan_mac(number, 2))
+                .replace("NUMBER", &number.to_string());
+            let mut more = World::from_toml(&more).unwrap();
+            world.interfaces.append(&mut more.interfaces);
+            world.neighbours.append(&mut more.neighbours);
+        }
+        Change::Connections(text) => {
+            world.connections.extend(World::from_toml(text).unwrap().connections);
+        }
     }
     world
 }
@@ -236,6 +313,26 @@ mac = "02:78:77:00:02:02"
 ip = "fd00:0:0:2::2"
 dev = "eth1"
 mac = "02:78:77:00:02:02"
+"#;
+
+const OWNER: &str = r#"
+[[interfaces]]
+index = NUMBER
+name = "vNUMBER"
+mac = "MAC1"
+addresses = ["10.0.NUMBER.1/24", "fd00:0:0:NUMBER::1/64"]
+forward_ipv4 = true
+forward_ipv6 = true
+
+[[neighbours]]
+ip = "10.0.NUMBER.2"
+dev = "vNUMBER"
+mac = "MAC2"
+
+[[neighbours]]
+ip = "fd00:0:0:NUMBER::2"
+dev = "vNUMBER"
+mac = "MAC2"
 "#;
 
 /// From `a` to `to`, as it reaches the router.

@@ -2,11 +2,12 @@
 //! packet goes.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use bench::router::{Memory, Net, Table, measure, statistics};
+use bench::router::{Family, Memory, Net, Plan, Table, Way, measure};
 use bench::{Harness, Scenario, Silent, Testbed};
+use functions::route::abi::Fields;
 use lab::{Capture, until};
 use report::figure::Shape;
 use report::{Bench, Host};
@@ -16,34 +17,11 @@ use xway_tests::cell::{is_held_up, reason};
 
 #[test]
 fn each_destination_is_reached_by_every_router() {
-    let table = Table::of(ROUTES).unwrap();
     let net = Net::build().unwrap();
-    assert_eq!(net.add_table(&table).unwrap().routes, ROUTES);
-    let destinations = table.destinations(40).unwrap();
-    let stream = net.stream(&destinations).unwrap();
-    let mac = net.lab.c.mac("eth0").unwrap();
-    let sink = Capture::open(&net.lab.c, "eth0").unwrap();
-    let modes = [Memory::Followed, Memory::Unfollowed, Memory::Off].map(Some);
-    for mode in [None].into_iter().chain(modes) {
-        let program = net.program(mode.unwrap_or(Memory::Off)).unwrap();
-        let link = mode.map(|_| net.attach(program).unwrap());
-        let before = statistics(program).unwrap();
-        let flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
-        let mut missing: BTreeSet<_> = destinations.iter().copied().collect();
-        while !missing.is_empty() {
-            let frame = sink.next(PATIENCE, |frame| missing.contains(&destination(frame))).unwrap();
-            assert_eq!((&frame[..6], frame[TTL]), (&mac.0[..], 63), "{frame:?}");
-            assert_eq!(lab::frame::check(&frame), Ok(()));
-            missing.remove(&destination(&frame));
-        }
-        drop(flood);
-        let counted = statistics(program).unwrap().since(&before);
-        let (routed, all) = (counted.verdict(Verdict::Redirect).packets, counted.total().packets);
-        assert_eq!(routed > 0, mode.is_some(), "{mode:?}: {counted:?}");
-        let passed = counted.verdict(Verdict::Pass).packets;
-        assert_eq!(routed + passed, all, "{counted:?}");
-        assert!(passed < STRAY, "{counted:?}");
-        drop(link);
+    for family in Family::ALL {
+        let table = Table::of(family, ROUTES).unwrap();
+        assert_eq!(net.add_table(&table).unwrap().routes, ROUTES);
+        reach(&net, &table.destinations(40).unwrap(), &ROUTERS);
     }
     let near = net.lab.b.netlink().unwrap().link("eth0").unwrap();
     assert_eq!(near.xdp.programs().count(), 0, "the program went with its link");
@@ -54,20 +32,69 @@ fn each_destination_is_reached_by_every_router() {
 }
 
 #[test]
+fn each_destination_is_reached_through_one_of_four_next_hops() {
+    let net = Net::build().unwrap();
+    net.add_multipath().unwrap();
+    for family in Family::ALL {
+        let destinations = Table::of(family, ROUTES).unwrap().destinations(40).unwrap();
+        reach(&net, &destinations, &ROUTERS);
+    }
+    let mut ip = net.lab.b.command("ip").unwrap();
+    let listed = ip.args(["route", "show", "default"]).output().unwrap().stdout;
+    let listed = String::from_utf8(listed).unwrap();
+    assert_eq!(listed.matches("nexthop via").count(), 4, "{listed}");
+}
+
+/// Every router sends every destination's frames to the sink, as a router does.
+fn reach(net: &Net, destinations: &[IpAddr], routers: &[Way]) {
+    let stream = net.stream(destinations).unwrap();
+    let mac = net.lab.c.mac("eth0").unwrap();
+    for way in routers {
+        // Without frames that went through the one before it.
+        let sink = Capture::open(&net.lab.c, "eth0").unwrap();
+        let loaded = way.load(net, EVERYTHING).unwrap();
+        let link = loaded.as_ref().map(|loaded| net.attach(loaded.program().unwrap()).unwrap());
+        let before = net.routed_by_linux().unwrap();
+        let flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
+        let mut missing: BTreeSet<_> = destinations.iter().copied().collect();
+        while !missing.is_empty() {
+            let frame = sink.next(PATIENCE, |frame| missing.contains(&destination(frame))).unwrap();
+            let ttl = frame[if destinations[0].is_ipv4() { TTL } else { HOP_LIMIT }];
+            let left = if *way == Way::Redirect { 64 } else { 63 };
+            assert_eq!((&frame[..6], ttl), (&mac.0[..], left), "{way:?}: {frame:?}");
+            assert_eq!(lab::frame::check(&frame), Ok(()));
+            missing.remove(&destination(&frame));
+        }
+        drop(flood);
+        let by_linux = net.routed_by_linux().unwrap() - before;
+        match &loaded {
+            None => assert!(by_linux >= destinations.len() as u64, "{by_linux}"),
+            Some(_) => assert!(by_linux < STRAY, "{way:?}: Linux routed {by_linux}"),
+        }
+        if let Way::Ours(_) = way {
+            let counted = loaded.as_ref().unwrap().statistics().unwrap();
+            let routed = counted.verdict(Verdict::Redirect).packets;
+            assert!(routed >= destinations.len() as u64, "{counted:?}");
+        }
+        drop(link);
+    }
+}
+
+#[test]
 fn without_a_route_nothing_passes_the_router() {
-    let destinations = Table::of(ROUTES).unwrap().destinations(40).unwrap();
+    let destinations = Table::of(Family::V4, ROUTES).unwrap().destinations(40).unwrap();
     let net = Net::build().unwrap();
     let _ending = net.end_frames().unwrap();
     let stream = net.stream(&destinations).unwrap();
-    let program = net.program(Memory::Followed).unwrap();
-    let _link = net.attach(program).unwrap();
+    let loaded = Way::Ours(Memory::Followed).load(&net, EVERYTHING).unwrap().unwrap();
+    let _link = net.attach(loaded.program().unwrap()).unwrap();
     let before = net.arrived().unwrap();
     let _flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
     until("packets at the router", PATIENCE, || {
-        Ok((statistics(program).unwrap().total().packets > 1_000).then_some(()))
+        Ok((loaded.statistics().unwrap().total().packets > 1_000).then_some(()))
     })
     .unwrap();
-    assert_eq!(statistics(program).unwrap().verdict(Verdict::Redirect).packets, 0);
+    assert_eq!(loaded.statistics().unwrap().verdict(Verdict::Redirect).packets, 0);
     let arrived = net.arrived().unwrap() - before;
     assert!(arrived < STRAY, "{arrived}");
 }
@@ -76,32 +103,37 @@ fn without_a_route_nothing_passes_the_router() {
 fn values_are_measured_and_reported() {
     let before = labs();
     let mut silent = Silent;
-    let bench = measure(&mut Harness::new(2, 0.1, &mut silent), ROUTES).unwrap();
+    let routes = Family::ALL.map(|family| (family, ROUTES)).to_vec();
+    let plan = Plan { routes, destinations: vec![40] };
+    let bench = measure(&mut Harness::new(2, 0.1, &mut silent), &plan).unwrap();
     let absent = &bench.notes().absent;
-    assert!(absent.iter().all(|gone| is_held_up(&gone.reason)), "{absent:?}");
+    let is_peer = |name: &str| name.starts_with("xdp-forward");
+    let is_excused = |name: &str, why: &str| is_held_up(why) || is_peer(name);
+    assert!(absent.iter().all(|gone| is_excused(&gone.name, &gone.reason)), "{absent:?}");
     let is_reported = |row: &str| bench.median(row).is_some() || reason(&bench, row).is_some();
-    for way in ["linux", "xdp", "xdp-unfollowed", "xdp-no-memory"] {
-        for size in ["1-route", "full"] {
-            let row = format!("{way}/{size}");
-            assert!(is_reported(&row) && bench.median(&row).is_none_or(|pps| pps > 0.0), "{row}");
-            let lost = bench.median(&format!("lost/{row}"));
-            assert_eq!(lost.is_some(), bench.median(&row).is_some(), "{row}");
-        }
-        for count in [1, 10, 100, 1_000, 5_000, 20_000] {
-            assert!(is_reported(&format!("{way}/full@{count}")), "{way} {count}");
+    for way in ROUTERS {
+        for family in ["ipv4", "ipv6"] {
+            for routes in ["1", "1x4", "full"] {
+                let row = format!("{}/{family}/{routes}/40", way.name());
+                assert!(is_reported(&row), "{row}");
+                assert!(bench.median(&row).is_none_or(|pps| pps > 0.0), "{row}");
+                let lost = bench.median(&format!("lost/{row}"));
+                assert_eq!(lost.is_some(), bench.median(&row).is_some(), "{row}");
+            }
         }
     }
     for row in drawn(&bench) {
         assert!(is_reported(&row), "{row} is drawn and was not measured");
     }
+    let is_whole = absent.iter().all(|gone| is_peer(&gone.name));
     let notes = bench.notes().notes.join("\n");
-    for fact in ["2000 routes were given to the kernel", "was taken away in"] {
+    for fact in ["2000 ipv4 routes were given to the kernel", "2000 ipv6 routes", "taken away in"] {
         assert!(notes.contains(fact), "{fact}: {notes}");
     }
-    let is_whole = absent.is_empty();
-    assert!(notes.contains("costs xdp") || !is_whole, "{notes}");
+    assert!(notes.contains("full ipv6 table costs ours ") || !is_whole, "{notes}");
     let ratios = bench.finish(Host::default()).unwrap().ratios.len();
-    assert!(if is_whole { ratios == 10 } else { ratios <= 10 }, "{ratios} ratios");
+    let most = 2 * (3 * (ROUTERS.len() - 1) + 1);
+    assert!(if is_whole { ratios == most } else { ratios <= most }, "{ratios} ratios");
     // Those of other tests may come and go beside it.
     until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
         .unwrap();
@@ -125,7 +157,8 @@ fn what_cannot_be_measured_is_refused() {
     let mut harness = Harness::new(5, 0.05, &mut silent);
     let fault = Scenario::find("router").unwrap().run(&mut harness, &testbed).unwrap_err();
     assert!(fault.to_string().contains("requires a lab"), "{fault}");
-    let fault = measure(&mut harness, 2_000_000).unwrap_err();
+    let plan = Plan { routes: vec![(Family::V4, 2_000_000)], destinations: vec![1] };
+    let fault = measure(&mut harness, &plan).unwrap_err();
     assert!(fault.to_string().contains("1500000 routes can be made up"), "{fault}");
 }
 
@@ -168,10 +201,36 @@ fn labs() -> BTreeSet<String> {
     all.filter(|lab| lab.topology.as_deref() == Some("router")).map(|lab| lab.id).collect()
 }
 
-fn destination(frame: &[u8]) -> Ipv4Addr {
-    <[u8; 4]>::try_from(&frame[30..34]).map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from)
+fn destination(frame: &[u8]) -> IpAddr {
+    let is_ipv6 = frame.get(12) == Some(&0x86);
+    let (ipv4, ipv6) = (frame.get(30..34), frame.get(38..54));
+    match is_ipv6 {
+        true => ipv6
+            .and_then(|bytes| bytes.first_chunk::<16>())
+            .map_or(Ipv6Addr::UNSPECIFIED, |bytes| Ipv6Addr::from(*bytes))
+            .into(),
+        false => ipv4
+            .and_then(|bytes| bytes.first_chunk::<4>())
+            .map_or(Ipv4Addr::UNSPECIFIED, |bytes| Ipv4Addr::from(*bytes))
+            .into(),
+    }
 }
 
+/// Those that need nothing from elsewhere.
+const ROUTERS: [Way; 5] = [
+    Way::Linux,
+    Way::Ours(Memory::Followed),
+    Way::Ours(Memory::Unfollowed),
+    Way::Ours(Memory::Off),
+    Way::Redirect,
+];
+const EVERYTHING: Fields = Fields {
+    source: u64::MAX,
+    ports: [u8::MAX; 4],
+    label: [u8::MAX; 4],
+    protocol: u32::MAX,
+    tos: u32::MAX,
+};
 const ROUTES: usize = 2_000;
 /// Fewer packets than this come from the hosts themselves, which ask for routers and report groups.
 const STRAY: u64 = 10;
@@ -180,3 +239,4 @@ const PACE: u64 = 5_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Offset of the TTL, after the Ethernet header.
 const TTL: usize = 22;
+const HOP_LIMIT: usize = 21;

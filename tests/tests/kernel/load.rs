@@ -343,7 +343,7 @@ fn without_rights_the_missing_one_is_named() {
     let copy = std::env::temp_dir().join(format!("xway-test-rights-{}", std::process::id()));
     std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
     let output = std::process::Command::new(&copy)
-        .args(["--exact", "without_rights_the_missing_one_is_named", "--nocapture"])
+        .args(["--exact", "load::without_rights_the_missing_one_is_named", "--nocapture"])
         .env(CHILD, "1")
         .uid(65_534)
         .output();

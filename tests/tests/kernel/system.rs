@@ -123,7 +123,7 @@ fn pins_are_seen_from_private_mount_namespaces() {
     constant_program("pinned", Verdict::Pass).pin(&folder.path("it")).unwrap();
     // As in `ip netns exec`: a mount namespace of its own that does not have the mount.
     let script = "mount --make-rslave / && umount \"$1\" && \
-                  \"$0\" --exact pins_are_seen_from_private_mount_namespaces";
+                  \"$0\" --exact system::pins_are_seen_from_private_mount_namespaces";
     let output = std::process::Command::new("unshare")
         .args(["--mount", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())

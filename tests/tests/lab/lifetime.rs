@@ -100,7 +100,7 @@ struct KilledRun {
 impl KilledRun {
     fn start() -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "victim", "--ignored", "--nocapture"])
+            .args(["--exact", "lifetime::victim", "--ignored", "--nocapture"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -113,7 +113,7 @@ impl Linux {
                 format!("route add {} {to}", format!("{kind:?}").to_lowercase())
             }
             Change::Mtu(mtu) => format!("link set eth1 mtu {mtu}"),
-            Change::NotForwarding => unreachable!(),
+            _ => unreachable!("not among the changes"),
         });
         words.iter().for_each(|words| ip(&net.b, words));
         let wire = Capture::open(&net.a, "eth0").unwrap();

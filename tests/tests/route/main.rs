@@ -1,9 +1,14 @@
 //! The router.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod command;
 mod forward;
 mod icmp;
 mod isolation;
 mod memory;
+mod neighbours;
 mod reverse;
+mod stack_nat;
 mod truth;
+mod unfollowed;
+mod vlan;

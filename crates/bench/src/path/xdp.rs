@@ -50,7 +50,7 @@ fn set(line: &Line, mode: Mode) -> Result<Box<dyn ActivePath>> {
 
 /// The entry of an interface in the forward program's map.
 pub fn port(place: &Place) -> Result<Port> {
-    Ok(Port { ifindex: place.ifindex()?.0, mac: Some(place.mac()?.0) })
+    Ok(Port::untagged(place.ifindex()?.0, Some(place.mac()?.0)))
 }
 
 impl ActivePath for Attached {}

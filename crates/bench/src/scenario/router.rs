@@ -1,78 +1,110 @@
-//! `router`: packets per second that are routed between two interfaces on one core, by Linux and by
-//! XDP that looks up Linux's tables, with one route and with a full Internet table.
+//! `router`: packets per second that are routed between two interfaces on one core, by Linux, by
+//! XDP that looks up Linux's tables, and by a program that only redirects; with one route, with
+//! several next hops, and with a full Internet table.
 //!
-//! Rule: all arms have the same flood, to the same destinations; they differ in the router and the
-//! number of routes. Both routers are built once, because a table takes seconds, and their arms
-//! take turns.
+//! Rule: all arms of a family have the same flood; they differ in the router, the routes and the
+//! number of destinations. Each set of routes is given to the kernel once, because a table takes
+//! seconds, and the arms take turns.
 
+mod figure;
 mod net;
-mod sweep;
 mod table;
+mod way;
 
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use functions::stats::Stats;
+use functions::route::abi::Fields;
 use kernel::Link;
-use report::{Bench, Figure};
-use spec::Verdict;
+use report::Bench;
 use traffic::Template;
 
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{ActiveHook, Span};
 use crate::{Effort, Kind, Scenario, Testbed};
-pub use net::{Inserted, Memory, Net, statistics};
-pub use table::Table;
+pub use net::{Inserted, Net};
+pub use table::{Family, Table};
+pub use way::{Loaded, Memory, Way, XDP_FORWARD};
 
 /// The scenario `router`.
 pub const SCENARIO: Scenario = Scenario {
     name: "router",
     kind: Kind::Picture,
-    about: "packets routed a second on one core: Linux and XDP, 1 route and a full table",
+    about: "packets routed a second on one core: Linux, XDP; 1 route and a full table, IPv4, IPv6",
     effort: Effort::USUAL,
     run,
 };
 
-fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
-    testbed.lab_only()?;
-    measure(harness, FULL)
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Number of routes in the full tables.
+    pub routes: Vec<(Family, usize)>,
+    /// Numbers of destinations that packets go to in turn, ascending.
+    pub destinations: Vec<usize>,
 }
 
-/// Measures with a full table of `routes` routes.
-///
+impl Default for Plan {
+    /// Tables as large as those of 2026.
+    fn default() -> Self {
+        Self {
+            routes: vec![(Family::V4, 1_000_000), (Family::V6, 220_000)],
+            destinations: vec![1, 1_000, USUAL, net::LISTED],
+        }
+    }
+}
+
+impl Plan {
+    /// The number of destinations in comparisons of routers.
+    fn usual(&self) -> usize {
+        let most = self.destinations.last().copied().unwrap_or(USUAL);
+        if self.destinations.contains(&USUAL) { USUAL } else { most }
+    }
+}
+
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
+    measure(harness, &Plan::default())
+}
+
 /// # Errors
-/// As [`Scenario::run`]; a full table that cannot be loaded is reported as absent.
-pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
+/// As [`Scenario::run`]; a full table or a program that cannot be loaded is reported as absent.
+pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
     let mut bench = Bench::new("router");
     tell(&mut bench);
-    let table = Table::of(routes)?;
-    let mut routers = vec![Router::with_one_route()?];
-    harness.say(&format!("{routes} routes are given to the kernel"));
-    match Router::with(&table) {
-        Ok((router, inserted)) => {
-            bench.note(inserted.to_string());
-            routers.push(router);
+    let tables = plan.routes.iter().map(|(family, routes)| Table::of(*family, *routes));
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let mut routers = Vec::new();
+    for routes in Routes::ALL {
+        match Router::build(harness, &mut bench, routes, &tables) {
+            Ok(router) => routers.push(router),
+            Err(fault) => {
+                bench.absent(routes.name(), format!("{fault:#}"));
+            }
         }
-        Err(fault) => MODES.iter().for_each(|mode| {
-            bench.absent(&mode.row(FULL_TABLE), format!("{fault:#}"));
-        }),
     }
-    let destinations = table.destinations(net::LISTED)?;
     let mut arms = Vec::new();
-    for mode in MODES {
-        for router in &routers {
-            let stream = router.net.stream(&destinations[..DESTINATIONS])?;
-            arms.push(mode.arm(router, mode.row(router.name), stream));
+    for table in &tables {
+        let destinations = table.destinations(net::LISTED)?;
+        for count in &plan.destinations {
+            for router in &routers {
+                let is_swept = router.routes != Routes::FourHops || *count == plan.usual();
+                let stream = router.net.stream(&destinations[..*count])?;
+                let arm = |(way, loaded)| {
+                    let row = row(way, table.family(), router.routes, *count);
+                    router.arm(loaded, row, stream.clone())
+                };
+                arms.extend(router.ways().filter(|_| is_swept).map(arm));
+            }
         }
     }
-    arms.extend(sweep::arms(&routers, &destinations)?);
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
-    conclude(&mut bench);
-    if let Some(Router { net, .. }) = routers.get(1) {
+    figure::conclude(&mut bench, plan);
+    if let Some(Router { net, .. }) = routers.iter().find(|router| router.routes == Routes::Full) {
         let took = net.remove_routes()?;
-        bench.note(format!("The table was taken away in {:.1} s.", took.as_secs_f64()));
+        bench.note(format!("The tables were taken away in {:.1} s.", took.as_secs_f64()));
     }
     Ok(bench)
 }
@@ -84,90 +116,117 @@ fn tell(bench: &mut Bench) {
             "Three hosts in a line: one floods, one routes, and the last one's driver ends and \
             counts all that arrives. The sender, the router and the sink share one processor.",
         )
+        .method(
+            "Rows are ROUTER/FAMILY/ROUTES/DESTINATIONS. The shortest UDP frames that the flood \
+            has, 60 bytes in IPv4 and 80 in IPv6, go to the destinations in turn; making them \
+            costs the same whatever their number.",
+        )
+        .method(
+            "linux: Linux's own forwarding. ours: `route` in the driver, which asks \
+            bpf_fib_lookup, remembers and redirects, as while `xway daemon` follows the routes. \
+            ours-unfollowed: without the daemon, so that it asks again at each tick. \
+            ours-no-memory: it asks for each packet. redirect: a program that writes two fixed \
+            hardware addresses and redirects every frame: the limit of veth.",
+        )
         .method(&format!(
-            "UDP frames of 60 bytes go to {DESTINATIONS} destinations in turn, the same for all \
-             arms; making them costs the same whatever the number of destinations."
+            "xdp-forward-full, xdp-forward-direct: the programs of xdp-tools' xdp-forward, from \
+             the object that the environment variable {XDP_FORWARD} names.",
         ))
         .method(
-            "linux: Linux's own forwarding. xdp: `forward` in the driver, which asks \
-            bpf_fib_lookup, remembers and redirects, as while `xway daemon` follows the routes. \
-            xdp-unfollowed: without the daemon, so that it asks again at each tick. \
-            xdp-no-memory: it asks for each packet.",
+            "1: a default route. 1x4: one with four next hops. full: tables made up with a fixed \
+            seed, at random places of the unicast space, with four next hops; lengths of IPv4 \
+            prefixes as often as in the Internet's table.",
         )
-        .method(
-            "1-route: a default route. full: a table made up with a fixed seed, prefixes of \
-            each length as often as in the Internet's, at random places of the unicast space, \
-            with four next hops.",
-        )
-        .method(&format!("The lengths are those of {}.", table::SOURCE))
-        .method("The sweep floods other numbers of destinations.");
+        .method(&format!("The lengths in IPv4 are those of {}.", table::SOURCE4))
+        .method(&format!("The lengths in IPv6 have the average of {}.", table::SOURCE6));
 }
 
-/// Adds ratios, figures, and the additional cost of a lookup in the full table.
-fn conclude(bench: &mut Bench) {
-    for size in [ONE_ROUTE, FULL_TABLE] {
-        bench.ratio(&XDP.row(size), &LINUX.row(size));
-        bench.ratio(&XDP.row(size), &FORGETFUL.row(size));
-        bench.ratio(&UNFOLLOWED.row(size), &FORGETFUL.row(size));
-    }
-    for mode in MODES {
-        let (one, full) = (mode.row(ONE_ROUTE), mode.row(FULL_TABLE));
-        bench.ratio(&full, &one);
-        if let (Some(one), Some(full)) = (bench.median(&one), bench.median(&full)) {
-            let published = mode.published.map(|ns| format!(" ({ns} ns in the paper)"));
-            bench.note(format!(
-                "The full table costs {} {:.0} ns a packet, by the medians{}.",
-                mode.name,
-                1e9 / full - 1e9 / one,
-                published.unwrap_or_default(),
-            ));
+/// The name of a value.
+fn row(way: Way, family: Family, routes: Routes, destinations: usize) -> String {
+    format!("{}/{}/{}/{destinations}", way.name(), family.name(), routes.name())
+}
+
+/// What a router can choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Routes {
+    One,
+    FourHops,
+    Full,
+}
+
+impl Routes {
+    const ALL: [Self; 3] = [Self::One, Self::FourHops, Self::Full];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::One => "1",
+            Self::FourHops => "1x4",
+            Self::Full => "full",
         }
     }
-    let rows = MODES.iter().flat_map(|mode| [mode.row(ONE_ROUTE), mode.row(FULL_TABLE)]);
-    let bars = Figure::bars("router", "Packets a second that one core routes", rows)
-        .subtitle("one route, and as many as the Internet has");
-    let bars = PUBLISHED.iter().fold(bars, |bars, (row, pps)| bars.reference(row, *pps, PAPER));
-    bench.figure(bars).figure(sweep::figure());
+
+    /// The fields by which packets differ in where they go, besides the destination.
+    fn fields(self) -> Fields {
+        match self {
+            Self::FourHops => Fields {
+                source: u64::MAX,
+                label: [u8::MAX; 4],
+                protocol: u32::MAX,
+                ..Fields::default()
+            },
+            Self::One | Self::Full => Fields::default(),
+        }
+    }
 }
 
-/// A router and its routes.
+/// A lab with its routes and all programs that can be loaded.
 struct Router {
-    name: &'static str,
+    routes: Routes,
     net: Net,
+    ways: Vec<(Way, Option<Loaded>)>,
     _ending: Link,
 }
 
 impl Router {
-    fn with_one_route() -> Result<Self> {
+    fn build(
+        harness: &mut Harness,
+        bench: &mut Bench,
+        routes: Routes,
+        tables: &[Table],
+    ) -> Result<Self> {
         let net = Net::build()?;
-        net.add_default()?;
-        Ok(Self { name: ONE_ROUTE, _ending: net.end_frames()?, net })
+        match routes {
+            Routes::One => net.add_default()?,
+            Routes::FourHops => net.add_multipath()?,
+            Routes::Full => {
+                for table in tables {
+                    let count = table.prefixes().len();
+                    harness.say(&format!("{count} routes are given to the kernel"));
+                    bench.note(net.add_table(table)?.to_string());
+                }
+            }
+        }
+        let mut ways = Vec::new();
+        for way in Way::ALL {
+            match way.load(&net, routes.fields()) {
+                Ok(loaded) => ways.push((way, loaded)),
+                // Once, not for each lab.
+                Err(fault) if routes == Routes::One => {
+                    bench.absent(way.name(), format!("{fault:#}"));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(Self { routes, _ending: net.end_frames()?, net, ways })
     }
 
-    fn with(table: &Table) -> Result<(Self, Inserted)> {
-        let net = Net::build()?;
-        let inserted = net.add_table(table)?;
-        Ok((Self { name: FULL_TABLE, _ending: net.end_frames()?, net }, inserted))
-    }
-}
-
-/// The router: Linux, or XDP.
-struct RoutingMode {
-    name: &'static str,
-    /// The memory of routes of the XDP program; `None` for Linux's own forwarding.
-    memory: Option<Memory>,
-    /// Nanoseconds that the full table cost this router in the paper.
-    published: Option<u32>,
-}
-
-impl RoutingMode {
-    fn row(&self, size: &str) -> String {
-        format!("{}/{size}", self.name)
+    fn ways(&self) -> impl Iterator<Item = (Way, Option<&Loaded>)> {
+        self.ways.iter().map(|(way, loaded)| (*way, loaded.as_ref()))
     }
 
-    fn arm<'a>(&'a self, router: &'a Router, row: String, stream: Template) -> Arm<'a> {
+    fn arm<'a>(&'a self, loaded: Option<&'a Loaded>, row: String, stream: Template) -> Arm<'a> {
         Arm::wide(&row.clone(), move |window| {
-            let span = self.measure(&router.net, &stream, window)?;
+            let span = self.measure(loaded, &stream, window)?;
             Ok(vec![
                 Value::new(&row, "pps", span.rate()),
                 Value::new(format!("lost/{row}"), "%", span.lost()),
@@ -175,11 +234,15 @@ impl RoutingMode {
         })
     }
 
-    fn measure(&self, net: &Net, stream: &Template, window: Duration) -> Result<Span> {
-        let program = self.memory.map(|memory| net.program(memory)).transpose()?;
-        let statistics = || program.map_or_else(|| Ok(Stats::default()), net::statistics);
-        let before = statistics()?;
-        let link = program.map(|program| net.attach(program)).transpose()?;
+    fn measure(
+        &self,
+        loaded: Option<&Loaded>,
+        stream: &Template,
+        window: Duration,
+    ) -> Result<Span> {
+        let net = &self.net;
+        let before = net.routed_by_linux()?;
+        let link = loaded.map(|loaded| net.attach(loaded.program()?)).transpose()?;
         let routing = Routing { net, _link: link };
         let flood = net.flood(stream, None, window)?;
         let start = routing.ended()?;
@@ -187,8 +250,9 @@ impl RoutingMode {
             Ok(routing.ended().is_ok_and(|ended| ended > start + WARM_UP).then_some(()))
         })?;
         let span = Span::of(&flood, &routing, || sleep(window))?;
-        let passed = statistics()?.since(&before).verdict(Verdict::Pass).packets;
-        ensure!(passed < span.ended / 100, "{passed} packets went to Linux instead");
+        let by_linux = net.routed_by_linux()? - before;
+        let is_few = by_linux < span.ended / 100;
+        ensure!(is_few == loaded.is_some(), "Linux routed {by_linux} packets");
         Ok(span)
     }
 }
@@ -205,29 +269,8 @@ impl ActiveHook for Routing<'_> {
     }
 }
 
-const LINUX: RoutingMode = RoutingMode { name: "linux", memory: None, published: Some(153) };
-const XDP: RoutingMode =
-    RoutingMode { name: "xdp", memory: Some(Memory::Followed), published: Some(104) };
-const UNFOLLOWED: RoutingMode =
-    RoutingMode { name: "xdp-unfollowed", memory: Some(Memory::Unfollowed), published: None };
-const FORGETFUL: RoutingMode =
-    RoutingMode { name: "xdp-no-memory", memory: Some(Memory::Off), published: None };
-const MODES: &[RoutingMode] = &[LINUX, XDP, UNFOLLOWED, FORGETFUL];
-const ONE_ROUTE: &str = "1-route";
-const FULL_TABLE: &str = "full";
-/// Routes of the full table: about those that the paper had.
-const FULL: usize = 750_000;
 /// Destinations of the flood, as in the paper.
-const DESTINATIONS: usize = 4_000;
+const USUAL: usize = 4_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets that arrive before the clock starts.
 const WARM_UP: u64 = 1000;
-/// Source of published values: figure 6 of the paper.
-const PUBLISHED: [(&str, f64); 4] = [
-    ("linux/1-route", 1_739_672.0),
-    ("linux/full", 1_373_550.0),
-    ("xdp/1-route", 5_355_583.0),
-    ("xdp/full", 3_446_336.0),
-];
-const PAPER: &str = "The eXpress Data Path (CoNEXT 2018): one core of a Xeon E5-1650 v4 at 3.6 \
-    GHz, ConnectX-5 Ex 100G, Linux 4.18-pre, 752,138 routes";

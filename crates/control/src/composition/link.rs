@@ -104,17 +104,8 @@ impl ChainLink {
 pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
     let name = generation.name();
     let record = Record::read(generation)?.unwrap_or_default();
-    if let Some(table) = &record.program.forward {
-        if generation.map_if_kept(route::PORTS)?.is_none() {
-            return Err(ChainError::OlderVersion { program: name.to_owned() }.into());
-        }
-        let (mut spec, config) = (Spec::parse(name, route::OBJECT)?, table.config());
-        config.apply(&mut spec)?;
-        config.size_memory(&mut spec, sys::cpu::possible()?)?;
-        for (global, value) in pairs(&record.program.set) {
-            spec.set_global_text(&global, &value)?;
-        }
-        restore_constants(&mut spec, generation)?;
+    if record.program.forward.is_some() {
+        let mut spec = router(generation, &record)?;
         let programs = [route::PROGRAM, route::PROGRAM_FRAGS];
         let program = program_of(generation, programs)?.to_owned();
         ask_for_tags(target, &mut spec, &program)?;
@@ -126,6 +117,28 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
     let program = opened.choose(record.program.program.as_deref())?.name.clone();
     let may_count = record.program.count != Some(false);
     Ok(Code { spec: opened.spec, program, may_count })
+}
+
+/// The object of a router that runs, with its constants.
+///
+/// # Errors
+/// It is of an earlier version, or its record does not fit the object.
+pub fn router(generation: &Generation, record: &Record) -> Result<Spec> {
+    let name = generation.name();
+    if generation.map_if_kept(route::NEWEST)?.is_none() {
+        return Err(ChainError::OlderVersion { program: name.to_owned() }.into());
+    }
+    let config = record.program.forward.as_ref().map(|table| table.config()).unwrap_or_default();
+    let mut spec = Spec::parse(name, config.object())?;
+    if record.program.forward.is_some() {
+        config.apply(&mut spec)?;
+        config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    }
+    for (global, value) in pairs(&record.program.set) {
+        spec.set_global_text(&global, &value)?;
+    }
+    restore_constants(&mut spec, generation)?;
+    Ok(spec)
 }
 
 /// Which of two programs runs: the one for packets of one buffer, or of several.

@@ -10,7 +10,8 @@ use crate::filter::auto_detection::AutoCounts;
 use crate::filter::monitor::FilterMonitor;
 use crate::filter::report::FilterReport;
 use crate::metrics::{self, HostReading, LastApply};
-use crate::status::{Status, StatusMonitor};
+use crate::route::{self, RouteReport};
+use crate::status::{Interface, Status, StatusMonitor};
 
 /// What the daemon's loop knows, and the page reports.
 #[derive(Clone, Debug, Default)]
@@ -43,12 +44,14 @@ impl Scraper {
         self.last = Some(begin);
         let status = self.status();
         let filters = status.as_ref().map(|status| self.filters(status)).unwrap_or_default();
+        let routers = status.as_ref().ok().and_then(|status| self.routers(status));
         let known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let empty = Status { interval_s: 0.0, interfaces: Vec::new() };
         metrics::host(&HostReading {
             is_complete: status.is_ok(),
             status: status.as_ref().unwrap_or(&empty),
             filters: &filters,
+            routers: routers.as_ref(),
             applied: &known.applied,
             detections: &known.detections,
             seconds: begin.elapsed().as_secs_f64(),
@@ -76,6 +79,12 @@ impl Scraper {
             None => StatusMonitor::new(&self.control, None)?,
         };
         self.status.insert(monitor).read()
+    }
+
+    /// The report of the routers; one that cannot be read is left out.
+    fn routers(&self, status: &Status) -> Option<RouteReport> {
+        let has_any = status.interfaces.iter().any(Interface::runs_router);
+        has_any.then(|| route::show(&self.control).ok()).flatten()
     }
 
     /// Reports of all filters. A filter that vanishes meanwhile has none.

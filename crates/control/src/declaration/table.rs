@@ -132,6 +132,12 @@ pub struct ForwardTable {
     /// Packets with IPv4 options or IPv6 extension headers.
     #[serde(skip_serializing_if = "is_default")]
     pub options: PassOrDrop,
+    /// Translate established connections as the kernel's connection tracking records them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conntrack: bool,
+    /// Start although the stack's firewall has rules for forwarded packets.
+    #[serde(rename = "past-firewall", skip_serializing_if = "is_default")]
+    pub past_firewall: bool,
 }
 
 impl Default for ForwardTable {
@@ -152,15 +158,27 @@ impl ForwardTable {
             icmp_errors: config.icmp_errors,
             reverse_path: config.reverse_path,
             options: config.options,
+            conntrack: config.conntrack,
+            past_firewall: config.past_firewall,
         }
     }
 
     /// The configuration without the interfaces.
     pub fn config(&self) -> Config {
-        let Self { nat, replies, malformed, memory, icmp_errors, reverse_path, options, .. } =
-            *self;
-        let translations = self.translations.clone();
-        Config { nat, translations, replies, malformed, memory, icmp_errors, reverse_path, options }
+        let Self { nat, replies, malformed, memory, icmp_errors, reverse_path, .. } = *self;
+        let Self { options, conntrack, past_firewall, .. } = *self;
+        Config {
+            nat,
+            translations: self.translations.clone(),
+            replies,
+            malformed,
+            memory,
+            icmp_errors,
+            reverse_path,
+            options,
+            conntrack,
+            past_firewall,
+        }
     }
 }
 

@@ -19,6 +19,13 @@ pub enum FunctionError {
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },
+    /// A frame is for no interface of a router.
+    #[error(
+        "the frame is sent to {to}, the MAC address of no router's interface ({}): --dev names the \
+         interface that it arrives at",
+        if interfaces.is_empty() { "no router runs".to_owned() } else { interfaces.join(", ") }
+    )]
+    NoIngress { to: String, interfaces: Vec<String> },
     /// `forward` was loaded with a memory of another size.
     #[error("forward runs on {interface} with another --memory; --replace it")]
     MemorySize { interface: String },
@@ -35,4 +42,40 @@ pub enum FunctionError {
         /// Whether the loaded program passes packets without a translation to the stack.
         nat_only: bool,
     },
+    /// `forward` was loaded with or without the translations of connection tracking.
+    #[error(
+        "forward runs on {interface} {} --conntrack; --replace it",
+        if *conntrack { "with" } else { "without" }
+    )]
+    Conntrack {
+        interface: String,
+        /// Whether the loaded program translates connections.
+        conntrack: bool,
+    },
+    /// Connection tracking checks TCP windows, but would not see most packets.
+    #[error(
+        "connection tracking would drop the end of TCP connections that XDP forwards, because it \
+         checks their windows: set `sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1`"
+    )]
+    TcpWindows,
+    /// The kernel or namespace has no connection tracking.
+    #[error("no connection tracking in this kernel: load the module nf_conntrack")]
+    NoConntrack(#[source] sys::Error),
+    /// Static translations and those of connection tracking.
+    #[error("--conntrack cannot be combined with --nat: add a dnat rule to nft instead")]
+    TwoTranslations,
+    /// Packets that XDP forwards would not meet the rules of the stack.
+    #[error("{}", firewall(chains))]
+    Firewall {
+        /// One line for each chain.
+        chains: Vec<String>,
+    },
+}
+
+fn firewall(chains: &[String]) -> String {
+    let list: String = chains.iter().map(|chain| format!("\n  {chain}")).collect();
+    format!(
+        "the stack's firewall has rules, which packets that XDP forwards do not meet:{list}\n\
+         remove them, or forward past them with --past-firewall"
+    )
 }

@@ -9,6 +9,7 @@ mod endpoint;
 mod filter;
 mod generator;
 mod programs;
+mod route;
 mod sheet;
 mod sink;
 
@@ -42,12 +43,15 @@ pub fn connections(snapshot: &tcp::Snapshot) -> String {
     sheet.text()
 }
 
-/// The page of all programs and filters of a namespace, for the daemon.
+/// The page of all programs, filters and routers of a namespace, for the daemon.
 pub fn host(host: &HostReading<'_>) -> String {
     let mut sheet = Sheet::new("xway");
     programs::add(&mut sheet, host);
     for shown in host.filters {
         filter::add(&mut sheet, shown);
+    }
+    if let Some(shown) = host.routers {
+        route::add(&mut sheet, shown);
     }
     sheet.text()
 }

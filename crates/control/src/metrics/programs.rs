@@ -4,6 +4,7 @@ use super::{Labels, Sheet};
 use crate::filter::auto_detection::AutoCounts;
 use crate::filter::report::FilterReport;
 use crate::rates::{Rate, Rates};
+use crate::route::RouteReport;
 use crate::status::{Interface, Running, Status};
 
 /// One reading of a namespace.
@@ -13,6 +14,8 @@ pub struct HostReading<'a> {
     pub is_complete: bool,
     pub status: &'a Status,
     pub filters: &'a [FilterReport],
+    /// Routers, if there are any.
+    pub routers: Option<&'a RouteReport>,
     /// Declared interfaces and their last application.
     pub applied: &'a [LastApply],
     /// Detection of floods, by interface.

@@ -1,6 +1,6 @@
 //! Options that are constants of the loaded program: a running router cannot change them.
 
-use functions::route::{self, Config};
+use functions::route::Config;
 use spec::{Map as _, Spec};
 
 use super::NAME;
@@ -15,7 +15,7 @@ pub(super) struct Constants {
 
 impl Constants {
     pub fn of(config: &Config) -> Result<Self> {
-        let mut spec = Spec::parse(NAME, route::OBJECT)?;
+        let mut spec = Spec::parse(NAME, config.object())?;
         config.apply(&mut spec)?;
         Ok(Self { spec })
     }

@@ -3,10 +3,19 @@
 //! Rule: the kernel's pins, chain members, records and declarations call it `forward`, as earlier
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
+mod conntrack;
 mod constants;
+mod firewall;
+pub(crate) mod hops;
+pub(crate) mod neighbours;
+mod ports;
+mod report;
 mod stop;
+mod unfollowed;
+mod why;
 
 use functions::route::{self, Config, Maps, Nat, Port};
+use functions::stats;
 use kernel::Map;
 use spec::{Runtime as _, Spec};
 use sys::net::{Link, Netlink};
@@ -16,13 +25,17 @@ use crate::composition::link::ChainLink;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement, chain, lockout};
 
+pub(crate) use ports::LivePorts;
+pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
+pub use why::{RouteExplanation, RouteTracer, ingress_of};
 
 /// What to route, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +62,7 @@ pub fn configure(
         interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
+    firewall::check(config)?;
     let all: Vec<&Target> = targets.iter().collect();
     check_lockout(control, &all, options)?;
     let record = record(options, &all);
@@ -64,6 +78,9 @@ pub fn configure(
             }
         }
         None => attach(&all, options, &record)?,
+    }
+    for sentence in unfollowed::unfollowed()? {
+        control.notify(&Notice::NotFollowed(sentence));
     }
     Ok(Configured {
         function: NAME,
@@ -120,6 +137,10 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::RouterOptions { interface, option }.into());
     }
+    if generation.map_if_kept(route::TIMEOUTS)?.is_some() != options.config.conntrack {
+        let (interface, conntrack) = (target.interface.clone(), !options.config.conntrack);
+        return Err(FunctionError::Conntrack { interface, conntrack }.into());
+    }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
         let interface = target.interface.clone();
@@ -133,7 +154,7 @@ fn running(
 pub(crate) fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
     let mut generations = slot.generations_of(program)?.into_iter();
     let Some(generation) = generations.find(|one| one.name() == NAME) else { return Ok(None) };
-    if generation.map_if_kept(route::PORTS)?.is_none() {
+    if generation.map_if_kept(route::NEWEST)?.is_none() {
         // Of a version whose program had other maps: it can only be replaced.
         return Ok(None);
     }
@@ -174,25 +195,34 @@ fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
 /// The program would end the session of this process on one of the interfaces.
 fn check_lockout(control: &Control, targets: &[&Target], options: &RouteOptions) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    conntrack::check(config)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let (program, lockout) = ((&spec, route::PROGRAM), placement.lockout());
+    let routed = ports(targets)?;
     targets.iter().try_for_each(|target| {
         lockout::check_program(control, program, target.place(), lockout, |engine| {
             if let Ok(maps) = Maps::find(|name| engine.map(name).ok_or(())) {
                 // Without translations the program routes, or passes packets to the stack.
-                let _ = route::update(config, &ports(targets), &maps);
+                let _ = route::update(config, &routed, &maps);
             }
         })
     })
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Result<()> {
-    let names =
-        [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::PORTS, route::INDEX];
-    let [nat4, nat6, translates, tx, own, index] = names.map(|name| generation.map(name));
+    let names = [
+        route::NAT4,
+        route::NAT6,
+        route::TRANSLATES,
+        route::TX,
+        route::PORTS,
+        route::INDEX,
+        route::TAGGED,
+    ];
+    let [nat4, nat6, translates, tx, own, index, tagged] = names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
-    let (tx, own, index) = (tx?, own?, index?);
+    let (tx, own, index, tagged) = (tx?, own?, index?, tagged?);
     let maps = Maps {
         nat4: &nat4,
         nat6: &nat6,
@@ -200,26 +230,28 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         tx: &tx,
         ports: &own,
         index: &index,
+        tagged: &tagged,
     };
-    route::update(config, &ports(targets), &maps)?;
+    route::update(config, &ports(targets)?, &maps)?;
     Ok(())
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
-/// tags is bound to that device. All programs share tables and counters. Where programs of this
+/// tags is bound to that device. All programs share tables; each counts its own packets. Where programs of this
 /// project run already, it joins their chain.
 fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
     let spec = spec(options, record)?;
     let large = targets.iter().any(|target| target.has_large_frames());
+    let routed = ports(targets)?;
     by_frame_size(large, [route::PROGRAM, route::PROGRAM_FRAGS], |program| {
         let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
         let mut shared = None;
         for target in targets {
-            let (own, tagging) = tagged(target, (&spec, program), &ports(targets), options)?;
+            let (own, tagging) = tagged(target, (&spec, program), &routed, options)?;
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
-                route::update(config, &ports(targets), &Maps::find(|name| router.map(name))?)?;
+                route::update(config, &routed, &Maps::find(|name| router.map(name))?)?;
                 shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -234,8 +266,9 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
 /// The object, with everything that is the same on all interfaces.
 fn spec(options: &RouteOptions, record: &Record) -> Result<Spec> {
     let RouteOptions { config, placement, .. } = options;
-    let mut spec = Spec::parse(NAME, route::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
+    conntrack::apply(config, &mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
@@ -261,12 +294,12 @@ fn tagged(
     Ok((own, tagging))
 }
 
-/// All maps but constants, for the programs of the other interfaces.
+/// All maps but constants and the counts of reasons, for the programs of the other interfaces.
 fn tables<'m>(
     spec: &Spec,
     map: impl Fn(&str) -> kernel::Result<&'m Map>,
 ) -> Result<Vec<(String, Map)>> {
-    let varying = spec.maps.iter().filter(|def| !def.frozen);
+    let varying = spec.maps.iter().filter(|def| !def.frozen && def.name != stats::MAP);
     let found = varying.filter_map(|def| Some((&def.name, map(&def.name).ok()?)));
     found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
 }
@@ -294,10 +327,11 @@ impl<'a> NewRouter<'a> {
         (options, large): (&'a RouteOptions, bool),
     ) -> Result<Self> {
         let first = targets[0];
+        firewall::check(&options.config)?;
         check_lockout(first.slot.control(), targets, options)?;
         let spec = spec(options, &record(options, targets))?;
         let program = if large { route::PROGRAM_FRAGS } else { route::PROGRAM };
-        let (own, tagging) = tagged(first, (&spec, program), &ports(targets), options)?;
+        let (own, tagging) = tagged(first, (&spec, program), &ports(targets)?, options)?;
         chain.place(&options.placement, link(own, program, &options.placement))?;
         Ok(Self { targets, options, spec, program, taggings: vec![tagging] })
     }
@@ -306,12 +340,12 @@ impl<'a> NewRouter<'a> {
     pub fn load_others(&mut self, first: &LoadedChain<'_>) -> Result<Vec<Router<'a>>> {
         let RouteOptions { config, placement, .. } = self.options;
         let map = |name: &str| first.map(NAME, name);
-        route::update(config, &ports(self.targets), &Maps::find(map)?)?;
+        let routed = ports(self.targets)?;
+        route::update(config, &routed, &Maps::find(map)?)?;
         let shared = tables(&self.spec, map)?;
         let mut all = Vec::new();
         for target in &self.targets[1..] {
-            let (own, tagging) =
-                tagged(target, (&self.spec, self.program), &ports(self.targets), self.options)?;
+            let (own, tagging) = tagged(target, (&self.spec, self.program), &routed, self.options)?;
             all.push(load(target, own, self.program, placement, Some(&shared))?);
             self.taggings.push(tagging);
         }
@@ -379,13 +413,12 @@ impl Router<'_> {
     }
 }
 
-fn ports(targets: &[&Target]) -> Vec<Port> {
-    let port =
-        |target: &&Target| Port { ifindex: target.ifindex.0, mac: target.mac.map(|mac| mac.0) };
-    targets.iter().map(port).collect()
+/// The ports of a router that is attached to these interfaces.
+fn ports(targets: &[&Target]) -> Result<Vec<Port>> {
+    let devices: Vec<_> = targets.iter().map(|target| target.ifindex).collect();
+    Ok(ports::find(&devices, &Netlink::open()?.links()?))
 }
 
-/// What pins, members of chains and records call it.
 const NAME: &str = "forward";
 /// The global variable that selects the treatment of packets without a translation.
 const NAT_MODE: &str = "route_nat";

@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use filter::maps::{BANS, CARRIED, COUNTS, EVENTS, LIMITS, LINES, RULES};
-use functions::{drop, stats};
+use functions::{drop, route, stats};
 use spec::compose;
 use sys::dir::{SHARED_DIR, readers};
 
@@ -72,7 +72,7 @@ fn group(path: &Path) -> io::Result<Option<u32>> {
 }
 
 /// Maps that reports are made of.
-const SHARED: [&str; 18] = [
+const SHARED: [&str; 22] = [
     stats::MAP,
     compose::VERDICTS_MAP,
     LABELS,
@@ -91,6 +91,10 @@ const SHARED: [&str; 18] = [
     drop::SHAPES,
     drop::RULES4,
     drop::RULES6,
+    route::PORTS,
+    route::HOPS,
+    route::HOP_COUNTS,
+    route::PROCESSORS,
 ];
 /// Pin of the map with the identity of the programs.
 pub const IDENTITY: &str = "identity";

@@ -105,10 +105,14 @@ pub enum Reason {
     IcmpLimit = 29,
     Unanswerable = 30,
     ReversePath = 31,
+    NoHeadroom = 32,
+    NotEstablished = 33,
+    Handshake = 34,
+    ConntrackHelper = 35,
 }
 
 impl Reason {
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 36] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -141,6 +145,10 @@ impl Reason {
         Self::IcmpLimit,
         Self::Unanswerable,
         Self::ReversePath,
+        Self::NoHeadroom,
+        Self::NotEstablished,
+        Self::Handshake,
+        Self::ConntrackHelper,
     ];
 
     /// As counters, JSON and options spell it.
@@ -178,6 +186,10 @@ impl Reason {
             Self::IcmpLimit => "icmp-limit",
             Self::Unanswerable => "unanswerable",
             Self::ReversePath => "reverse-path",
+            Self::NoHeadroom => "no-headroom",
+            Self::NotEstablished => "not-established",
+            Self::Handshake => "handshake",
+            Self::ConntrackHelper => "conntrack-helper",
         }
     }
 }
@@ -371,17 +383,26 @@ impl Key6 {
 pub struct Port {
     pub mac: u64,
     pub ifindex: u32,
-    pub zero: u32,
+    pub device: u32,
+    pub outer: [u8; 4],
+    pub inner: [u8; 4],
+    pub zero: [u32; 2],
 }
 
 impl Port {
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 32;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.mac.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.ifindex.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.device.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.outer);
+        bytes[20..24].copy_from_slice(&self.inner);
+        for (n, item) in self.zero.iter().enumerate() {
+            let at = 24 + n * 4;
+            bytes[at..at + 4].copy_from_slice(&item.to_le_bytes());
+        }
         bytes
     }
 
@@ -389,7 +410,10 @@ impl Port {
         Self {
             mac: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             ifindex: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            device: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            outer: array::from_fn(|i| bytes[16 + i]),
+            inner: array::from_fn(|i| bytes[20 + i]),
+            zero: array::from_fn(|n| u32::from_le_bytes(array::from_fn(|i| bytes[24 + n * 4 + i]))),
         }
     }
 }
@@ -455,6 +479,34 @@ impl Set {
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
             entries: array::from_fn(|n| Entry::from_bytes(&array::from_fn(|i| bytes[n * 64 + i]))),
+        }
+    }
+}
+
+/// `struct route_tagged`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tagged {
+    pub device: u32,
+    pub outer: [u8; 4],
+    pub inner: [u8; 4],
+}
+
+impl Tagged {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.device.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.outer);
+        bytes[8..12].copy_from_slice(&self.inner);
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            device: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            outer: array::from_fn(|i| bytes[4 + i]),
+            inner: array::from_fn(|i| bytes[8 + i]),
         }
     }
 }

@@ -9,7 +9,7 @@ use packet::{IpProtocol, ParseError};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use super::{IcmpErrors, PROCESSORS, ReversePath, SETS, abi};
+use super::{CONNTRACK_OBJECT, IcmpErrors, OBJECT, PROCESSORS, ReversePath, SETS, abi};
 use crate::PassOrDrop;
 
 /// Translations, and what happens to packets without one.
@@ -32,6 +32,11 @@ pub struct Config {
     pub reverse_path: ReversePath,
     /// Packets with IPv4 options or IPv6 extension headers.
     pub options: PassOrDrop,
+    /// Translate packets of established connections as the kernel's connection tracking records
+    /// them, and leave all other packets to the stack.
+    pub conntrack: bool,
+    /// Route although the stack's firewall has rules, which packets that XDP forwards do not meet.
+    pub past_firewall: bool,
 }
 
 /// Whether addresses are translated.
@@ -76,11 +81,19 @@ impl Default for Config {
             icmp_errors: IcmpErrors::default(),
             reverse_path: ReversePath::default(),
             options: PassOrDrop::default(),
+            conntrack: false,
+            past_firewall: false,
         }
     }
 }
 
 impl Config {
+    /// The compiled program.
+    #[must_use]
+    pub fn object(&self) -> &'static [u8] {
+        if self.conntrack { CONNTRACK_OBJECT } else { OBJECT }
+    }
+
     /// Sets the program's globals, before it is loaded.
     ///
     /// # Errors

@@ -8,16 +8,23 @@ pub mod abi;
 mod config;
 mod icmp;
 mod plan;
+mod port;
 mod reverse;
+mod statistics;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
 pub use icmp::{IcmpErrors, IcmpRate};
-pub use plan::{Conflict, Error, Maps, Plan, Port, number_of, update};
+pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
+pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of};
 pub use reverse::ReversePath;
+pub use statistics::{Lookups, SentTo, lookups, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
+/// The program that translates established connections, which needs the kernel's connection
+/// tracking (Linux 6.0) and types.
+pub const CONNTRACK_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route_conntrack.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_route";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is
@@ -37,12 +44,26 @@ pub const TX: &str = "xway_tx";
 pub const PORTS: &str = "route_ports";
 /// Name of the map of the ports' numbers.
 pub const INDEX: &str = "route_index";
+/// Name of the map of the numbers of ports with VLAN tags.
+pub const TAGGED: &str = "route_tagged";
 /// Name of the map through which the memory of routes is kept valid.
 pub const CONTROL: &str = "route_control";
 /// Name of the map of each processor's state.
 pub const PROCESSORS: &str = "route_processors";
 /// Name of the map of remembered routes.
 pub const SETS: &str = "route_sets";
+/// Name of the map of next hops by their numbers.
+pub const HOPS: &str = "route_hops";
+/// Name of the map of what was sent to each next hop.
+pub const HOP_COUNTS: &str = "route_hop_counts";
+/// The map by which programs of earlier versions, which share none with this one, are recognized.
+pub const NEWEST: &str = HOPS;
+/// Name of the map of timeouts, which only the program that translates connections has.
+pub const TIMEOUTS: &str = "route_timeouts";
+/// Global with the timeout of established TCP connections in milliseconds.
+pub const TCP_TIMEOUT: &str = "route_tcp_timeout_ms";
+/// Global with the timeout of UDP streams in milliseconds.
+pub const UDP_TIMEOUT: &str = "route_udp_timeout_ms";
 /// Global that routes frames to any MAC address: for captures, which are of another host.
 pub const ANY_MAC: &str = "route_any_mac";
 /// Global with the number of the only port that packets come in from.

@@ -9,9 +9,10 @@ use std::net::IpAddr;
 
 use spec::Map;
 
-use super::abi::{self, Key4, Key6, Side, Target4, Target6};
+use super::abi::{Key4, Key6, Side, Target4, Target6};
 use super::config::{Config, Endpoint, Translation};
-use super::{INDEX, MOST_PORTS, NAT4, NAT6, PORTS, TRANSLATES, TX};
+use super::port::{Numbered, Port, PortConflict, PortMaps, PortTables};
+use super::{INDEX, NAT4, NAT6, PORTS, TAGGED, TRANSLATES, TX};
 use crate::table::{self, Changed, Table};
 
 /// The program's maps, named as in the object.
@@ -23,14 +24,7 @@ pub struct Maps<'a, M> {
     pub tx: &'a M,
     pub ports: &'a M,
     pub index: &'a M,
-}
-
-/// An interface that packets may leave through, and whose own frames are routed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Port {
-    pub ifindex: u32,
-    /// Frames to other unicast addresses are not routed; `None` routes none at all.
-    pub mac: Option<[u8; 6]>,
+    pub tagged: &'a M,
 }
 
 impl<'a, M> Maps<'a, M> {
@@ -43,7 +37,15 @@ impl<'a, M> Maps<'a, M> {
             tx: map(TX)?,
             ports: map(PORTS)?,
             index: map(INDEX)?,
+            tagged: map(TAGGED)?,
         })
+    }
+
+    /// Those that describe ports.
+    #[must_use]
+    pub fn of_ports(&self) -> PortMaps<'a, M> {
+        let Self { tx, ports, index, tagged, .. } = *self;
+        PortMaps { tx, ports, index, tagged }
     }
 }
 
@@ -53,9 +55,7 @@ pub struct Plan {
     pub nat4: Table,
     pub nat6: Table,
     pub translates: Table,
-    pub tx: Table,
-    pub ports: Table,
-    pub index: Table,
+    pub ports: PortTables,
 }
 
 /// Two translations that cannot both hold.
@@ -65,8 +65,8 @@ pub enum Conflict {
     Destination { first: String, second: String },
     #[error("replies to `{first}` and `{second}` look the same; turn replies off or use two ports")]
     Reply { first: String, second: String },
-    #[error("a router has at most {MOST_PORTS} interfaces")]
-    TooManyPorts,
+    #[error(transparent)]
+    Ports(#[from] PortConflict),
     #[error("`{0}` translates between IPv4 and IPv6, which needs more than an address")]
     Family(String),
 }
@@ -89,15 +89,39 @@ pub fn update<M: Map>(
     ports: &[Port],
     maps: &Maps<'_, M>,
 ) -> Result<Changed, Error<M::Error>> {
-    let plan = Plan::new(config, ports)?;
+    let live = maps.of_ports().live().map_err(Error::Map)?;
+    let plan = Plan::with_live(config, ports, &live)?;
     plan.apply(maps).map_err(Error::Map)
 }
 
+/// Changes the ports of live maps, and nothing else.
+///
+/// # Errors
+/// Two ports are the same to the program, or a map refused; then all are as they were.
+pub fn update_ports<M: Map>(
+    ports: &[Port],
+    maps: &PortMaps<'_, M>,
+) -> Result<Changed, Error<M::Error>> {
+    let live = maps.live().map_err(Error::Map)?;
+    let tables = PortTables::new(ports, &live).map_err(Conflict::from)?;
+    table::apply_all(&tables.parts(maps)).map_err(Error::Map)
+}
+
 impl Plan {
+    /// For maps that are empty.
+    ///
     /// # Errors
-    /// Translations contradict each other.
+    /// Translations or ports contradict each other.
     pub fn new(config: &Config, ports: &[Port]) -> Result<Self, Conflict> {
-        let mut plan = Self::default();
+        Self::with_live(config, ports, &Numbered::default())
+    }
+
+    /// For maps that hold these ports.
+    ///
+    /// # Errors
+    /// Translations or ports contradict each other.
+    pub fn with_live(config: &Config, ports: &[Port], live: &Numbered) -> Result<Self, Conflict> {
+        let mut plan = Self { ports: PortTables::new(ports, live)?, ..Self::default() };
         for (endpoint, translation) in unique(config)? {
             plan.put(Side::Destination, endpoint, translation.to, translation.to_port)
                 .ok_or_else(|| Conflict::Family(translation.to_string()))?;
@@ -111,21 +135,6 @@ impl Plan {
         }
         let has_translations = u32::from(!config.translations.is_empty());
         plan.translates.insert(vec![0; 4], has_translations.to_le_bytes().to_vec());
-        let none = abi::Port { mac: 0, ifindex: 0, zero: 0 };
-        plan.ports =
-            (0..MOST_PORTS).map(|number| (bytes(number), none.to_bytes().to_vec())).collect();
-        for port in ports {
-            let number = number_of(port.ifindex, ports).ok_or(Conflict::TooManyPorts)?;
-            let mac = port
-                .mac
-                .map_or(0, |mac| mac.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
-            let ifindex = port.ifindex;
-            let entry = abi::Port { mac, ifindex, zero: 0 };
-            plan.ports.insert(bytes(number), entry.to_bytes().to_vec());
-            plan.index.insert(bytes(ifindex), bytes(number));
-            // A devmap entry without a program: the interface's index alone.
-            plan.tx.insert(bytes(number), bytes(ifindex));
-        }
         Ok(plan)
     }
 
@@ -134,34 +143,13 @@ impl Plan {
     /// # Errors
     /// A map's own; all of them are as they were.
     pub fn apply<M: Map>(&self, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
-        let parts = [
-            (maps.tx, &self.tx),
-            (maps.ports, &self.ports),
-            (maps.index, &self.index),
+        let mut parts = self.ports.parts(&maps.of_ports()).to_vec();
+        parts.extend([
             (maps.nat4, &self.nat4),
             (maps.nat6, &self.nat6),
             (maps.translates, &self.translates),
-        ];
-        let mut live = Vec::new();
-        for (map, _) in parts {
-            live.push(table::read(map)?);
-        }
-        let mut changed = Changed::default();
-        for (number, (map, wanted)) in parts.into_iter().enumerate() {
-            match table::add(map, &live[number], wanted) {
-                Ok(more) => changed += more,
-                Err(error) => {
-                    for (before, (map, wanted)) in parts[..number].iter().enumerate() {
-                        table::take_back(*map, &live[before], wanted);
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        for ((map, wanted), live) in parts.into_iter().zip(&live) {
-            changed.removed += table::remove(map, live, wanted)?;
-        }
-        Ok(changed)
+        ]);
+        table::apply_all(&parts)
     }
 
     /// `None` when the addresses are of two families.
@@ -184,19 +172,6 @@ impl Plan {
         }
         Some(())
     }
-}
-
-/// Number of the port of an interface: its rank among the router's, so that it is the same
-/// whatever their order in a request. `None` if it is not among those that have one.
-#[must_use]
-pub fn number_of(ifindex: u32, ports: &[Port]) -> Option<u32> {
-    let lower = ports.iter().filter(|port| port.ifindex < ifindex).count();
-    let is_one = ports.iter().any(|port| port.ifindex == ifindex);
-    u32::try_from(lower).ok().filter(|number| is_one && *number < MOST_PORTS)
-}
-
-fn bytes(number: u32) -> Vec<u8> {
-    number.to_le_bytes().to_vec()
 }
 
 /// Translations by what they translate.
@@ -233,6 +208,7 @@ fn unique_replies(config: &Config) -> Result<BTreeMap<Endpoint, &Translation>, C
 
 #[cfg(test)]
 mod tests {
+    use super::super::MOST_PORTS;
     use super::*;
     use spec::MemoryMap;
 
@@ -244,7 +220,7 @@ mod tests {
     }
 
     fn port(ifindex: u32) -> Port {
-        Port { ifindex, mac: Some([2, 0, 0, 0, 0, 7]) }
+        Port::untagged(ifindex, Some([2, 0, 0, 0, 0, 7]))
     }
 
     #[test]
@@ -256,11 +232,11 @@ mod tests {
         ]
         .into();
         assert_eq!(plan.nat4, expected);
-        assert_eq!(plan.tx, Table::from([(vec![0; 4], vec![7, 0, 0, 0])]));
-        assert_eq!(plan.index, Table::from([(vec![7, 0, 0, 0], vec![0; 4])]));
-        let own = [2, 0, 0, 0, 0, 7, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(plan.ports[&[0; 4][..]], own);
-        assert_eq!(plan.ports[&[1, 0, 0, 0][..]], [0; 16]);
+        assert_eq!(plan.ports.tx, Table::from([(vec![0; 4], vec![7, 0, 0, 0])]));
+        assert_eq!(plan.ports.index, Table::from([(vec![7, 0, 0, 0], vec![0; 4])]));
+        let own = [[2, 0, 0, 0, 0, 7, 0, 0], [7, 0, 0, 0, 7, 0, 0, 0], [0; 8], [0; 8]];
+        assert_eq!(plan.ports.ports[&[0; 4][..]], own.as_flattened());
+        assert_eq!(plan.ports.ports[&[1, 0, 0, 0][..]], [0; 32]);
         assert_eq!(plan.translates[&[0; 4][..]], [1, 0, 0, 0]);
         assert!(plan.nat6.is_empty());
     }
@@ -278,10 +254,10 @@ mod tests {
     #[test]
     fn ports_are_numbered_by_their_interfaces() {
         let ports = [port(9), port(4), port(7)];
-        let numbers = [4, 7, 9, 5].map(|ifindex| number_of(ifindex, &ports));
+        let numbers = [4, 7, 9, 5].map(|ifindex| crate::route::number_of(ifindex, &ports));
         assert_eq!(numbers, [Some(0), Some(1), Some(2), None]);
         let many: Vec<Port> = (1..=MOST_PORTS + 1).map(port).collect();
-        assert_eq!(Plan::new(&config(&[]), &many), Err(Conflict::TooManyPorts));
+        assert_eq!(Plan::new(&config(&[]), &many), Err(PortConflict::TooMany.into()));
     }
 
     #[test]
@@ -300,7 +276,8 @@ mod tests {
     fn a_map_that_refuses_leaves_all_as_they_were() {
         let (nat4, nat6) = (MemoryMap::new(8, 8, 2), MemoryMap::new(20, 20, 2));
         let [tx, index, translates] = [0; 3].map(|_| MemoryMap::new(4, 4, 4));
-        let ports = MemoryMap::new(4, 16, MOST_PORTS as usize);
+        let ports = MemoryMap::new(4, 32, MOST_PORTS as usize);
+        let tagged = MemoryMap::new(12, 4, 4);
         let maps = Maps {
             nat4: &nat4,
             nat6: &nat6,
@@ -308,6 +285,7 @@ mod tests {
             tx: &tx,
             ports: &ports,
             index: &index,
+            tagged: &tagged,
         };
         let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
         update(&old, &[port(1)], &maps).unwrap();

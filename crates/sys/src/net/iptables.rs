@@ -1,5 +1,5 @@
 //! What the rules of a table of `iptables-legacy` have counted: the kernel's own list, by socket
-//! option.
+//! option. Its built-in chains are in `legacy_chains`.
 //!
 //! Rule: as [`Nftables`](super::Nftables), a question takes microseconds. Not here: changing rules.
 
@@ -7,10 +7,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::{Error, Result};
 
-/// The IPv4 tables of the namespace that it was opened in.
+/// The tables of one protocol of the namespace that it was opened in.
 #[derive(Debug)]
 pub struct Iptables {
     socket: OwnedFd,
+    pub(super) is_ipv6: bool,
 }
 
 /// Where a built-in chain hangs.
@@ -21,16 +22,22 @@ pub enum Chain {
 }
 
 impl Iptables {
-    /// Needs `CAP_NET_ADMIN` and `CAP_NET_RAW`.
+    /// The tables of IPv4. Needs `CAP_NET_ADMIN` and `CAP_NET_RAW`.
     pub fn open() -> Result<Self> {
+        Self::of(false)
+    }
+
+    /// The tables of IPv4 or IPv6. Needs `CAP_NET_ADMIN` and `CAP_NET_RAW`.
+    pub(super) fn of(is_ipv6: bool) -> Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        let family = if is_ipv6 { libc::AF_INET6 } else { libc::AF_INET };
         // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_RAW) };
+        let fd = unsafe { libc::socket(family, kind, libc::IPPROTO_RAW) };
         if fd < 0 {
             return Err(Error::last("socket(IPPROTO_RAW)", ""));
         }
         // SAFETY: `fd` was just returned by `socket` and has no other owner.
-        Ok(Self { socket: unsafe { OwnedFd::from_raw_fd(fd) } })
+        Ok(Self { socket: unsafe { OwnedFd::from_raw_fd(fd) }, is_ipv6 })
     }
 
     /// Packets that the first rule of a built-in chain has counted; of an empty chain, its policy.
@@ -38,24 +45,36 @@ impl Iptables {
     /// # Errors
     /// `ENOENT` when there is no such table, or it has no such chain.
     pub fn first_counted(&self, table: &str, chain: Chain) -> Result<u64> {
-        let mut info = named(table, GETINFO);
-        self.read("getsockopt(IPT_SO_GET_INFO)", table, IPT_SO_GET_INFO, &mut info)?;
+        let info = self.info(table)?;
         let gone = || Error::new("getsockopt(IPT_SO_GET_INFO)", table, libc::ENOENT);
         let (size, at) = entry(&info, chain).ok_or_else(gone)?;
+        let entries = self.entries(table, size)?;
+        let count = entries.get(at + COUNTERS..).and_then(<[u8]>::first_chunk);
+        count.map(|count| u64::from_ne_bytes(*count)).ok_or_else(gone)
+    }
+
+    /// `struct ipt_getinfo` of a table.
+    pub(super) fn info(&self, table: &str) -> Result<Vec<u8>> {
+        let mut info = named(table, GETINFO);
+        self.read("getsockopt(IPT_SO_GET_INFO)", table, IPT_SO_GET_INFO, &mut info)?;
+        Ok(info)
+    }
+
+    /// All entries of a table. A rule more or less since its size was read is `EAGAIN`.
+    pub(super) fn entries(&self, table: &str, size: usize) -> Result<Vec<u8>> {
         let mut entries = named(table, GET_ENTRIES + size);
         entries[NAME..NAME + 4].copy_from_slice(&(size as u32).to_ne_bytes());
-        // A rule more or less since then is EAGAIN.
         let call = "getsockopt(IPT_SO_GET_ENTRIES)";
         self.read(call, table, IPT_SO_GET_ENTRIES, &mut entries)?;
-        let count = entries.get(GET_ENTRIES + at + COUNTERS..).and_then(<[u8]>::first_chunk);
-        count.map(|count| u64::from_ne_bytes(*count)).ok_or_else(gone)
+        Ok(entries.split_off(GET_ENTRIES))
     }
 
     fn read(&self, call: &'static str, table: &str, option: i32, into: &mut [u8]) -> Result<()> {
         let (fd, mut length) = (self.socket.as_raw_fd(), into.len() as libc::socklen_t);
         let at = into.as_mut_ptr().cast();
+        let level = if self.is_ipv6 { libc::SOL_IPV6 } else { libc::SOL_IP };
         // SAFETY: `into` is exclusive and `length` its size.
-        let status = unsafe { libc::getsockopt(fd, libc::SOL_IP, option, at, &raw mut length) };
+        let status = unsafe { libc::getsockopt(fd, level, option, at, &raw mut length) };
         if status < 0 { Err(Error::last(call, table)) } else { Ok(()) }
     }
 }
@@ -91,9 +110,9 @@ const NAME: usize = 32;
 /// `struct ipt_getinfo`, and where in it which chains there are, where each begins, and how long
 /// all of it is.
 const GETINFO: usize = 84;
-const VALID_HOOKS: usize = 32;
-const HOOK_ENTRY: usize = 36;
-const SIZE: usize = 80;
+pub(super) const VALID_HOOKS: usize = 32;
+pub(super) const HOOK_ENTRY: usize = 36;
+pub(super) const SIZE: usize = 80;
 /// `struct ipt_get_entries` before the entries, which are aligned to eight bytes.
 const GET_ENTRIES: usize = 40;
 /// Where `struct ipt_entry` has its counters.

@@ -8,9 +8,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use netlink_packet_core::{NLM_F_DUMP, NlasIterator, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkMessage, Prop, Stats64,
+    BondMode, InfoBond, InfoData, InfoVlan, LinkAttribute, LinkFlags, LinkHeader, LinkInfo,
+    LinkMessage, Prop, Stats64, VlanProtocol,
 };
-use packet::Mac;
+use packet::{EtherType, Mac, VlanTag};
 
 use super::conversation::Reply;
 use super::{Ifindex, Netlink, XdpState};
@@ -43,14 +44,27 @@ pub struct Link {
     pub tx_queues: u32,
     /// The bridge or bond that holds it.
     pub master: Option<Ifindex>,
-    /// A veth's other end, numbered in *its* namespace.
+    /// A veth's other end, or the interface below, such as a VLAN's; numbered in *its* namespace.
     pub peer: Option<Ifindex>,
     /// The peer is in another namespace than the interface.
     pub peer_elsewhere: bool,
+    /// The tag of a VLAN device; `None` for VLAN 0, which names none.
+    pub vlan: Option<VlanTag>,
+    /// How a bond sends.
+    pub bond: Option<Bond>,
     /// Counters of the interface.
     pub statistics: Statistics,
     /// Attached XDP programs.
     pub xdp: XdpState,
+}
+
+/// How a bond selects the interface that sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bond {
+    /// One interface sends and receives, and others replace it when it fails.
+    pub is_active_backup: bool,
+    /// That interface, if one works.
+    pub active: Option<Ifindex>,
 }
 
 /// Counters since the interface was created. They may not include XDP drops in a driver.
@@ -217,14 +231,44 @@ impl Link {
             LinkAttribute::Xdp(attributes) => self.xdp = XdpState::from_attributes(&attributes),
             LinkAttribute::LinkInfo(infos) => {
                 for info in infos {
-                    if let LinkInfo::Kind(kind) = info {
-                        self.kind = kind.to_string();
+                    match info {
+                        LinkInfo::Kind(kind) => self.kind = kind.to_string(),
+                        LinkInfo::Data(InfoData::Vlan(data)) => self.vlan = vlan_tag(&data),
+                        LinkInfo::Data(InfoData::Bond(data)) => self.bond = Some(bond(&data)),
+                        _ => {}
                     }
                 }
             }
             _ => {}
         }
     }
+}
+
+/// A VLAN without a protocol is one of 802.1Q.
+fn vlan_tag(data: &[InfoVlan]) -> Option<VlanTag> {
+    let (mut protocol, mut id) = (EtherType::VLAN, None);
+    for one in data {
+        match one {
+            InfoVlan::Id(number) => id = Some(*number),
+            InfoVlan::Protocol(VlanProtocol::Ieee8021Ad) => protocol = EtherType::SERVICE_VLAN,
+            _ => {}
+        }
+    }
+    VlanTag::new(protocol, id?).ok()
+}
+
+fn bond(data: &[InfoBond]) -> Bond {
+    let mut bond = Bond::default();
+    for one in data {
+        match one {
+            InfoBond::Mode(mode) => bond.is_active_backup = *mode == BondMode::ActiveBackup,
+            InfoBond::ActivePort(ifindex) if *ifindex != 0 => {
+                bond.active = Some(Ifindex(*ifindex));
+            }
+            _ => {}
+        }
+    }
+    bond
 }
 
 fn alternative_name(property: Prop) -> Option<String> {
@@ -286,3 +330,57 @@ pub(super) fn check_name(call: &'static str, name: &str) -> Result<()> {
 const GET: &str = "rtnetlink(RTM_GETLINK)";
 /// `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut bytes = ((value.len() + 4) as u16).to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// `RTM_NEWLINK` of an interface on interface 3, as linux/if_link.h describes it.
+    fn link(kind: &str, data: &[Vec<u8>]) -> Link {
+        let info = [attribute(1, &[kind.as_bytes(), &[0]].concat()), attribute(2, &data.concat())];
+        let mut payload = vec![0; LINK_HEADER];
+        payload[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        payload[8..12].copy_from_slice(&1_u32.to_ne_bytes());
+        payload.extend(attribute(3, b"eth0.5\0"));
+        payload.extend(attribute(5, &3_u32.to_ne_bytes()));
+        payload.extend(attribute(18, &info.concat()));
+        Link::from_reply(&Reply { kind: libc::RTM_NEWLINK, payload }).unwrap()
+    }
+
+    #[test]
+    fn vlan_devices_have_a_tag() {
+        let id = |id: u16| attribute(1, &id.to_ne_bytes());
+        let protocol = |protocol: u16| attribute(5, &protocol.to_be_bytes());
+        // IFLA_VLAN_FLAGS: reorder_hdr.
+        let flags = attribute(2, &[1, 0, 0, 0, 255, 255, 255, 255]);
+        let found = link("vlan", &[protocol(0x8100), id(5), flags]);
+        assert_eq!(found.vlan, VlanTag::new(EtherType::VLAN, 5).ok());
+        assert_eq!((&*found.name, found.ifindex, found.up), ("eth0.5", Ifindex(7), true));
+        assert_eq!((found.peer, found.peer_elsewhere), (Some(Ifindex(3)), false));
+        let found = link("vlan", &[protocol(0x88a8), id(4094)]);
+        assert_eq!(found.vlan, VlanTag::new(EtherType::SERVICE_VLAN, 4094).ok());
+        assert_eq!(link("vlan", &[protocol(0x8100), id(0)]).vlan, None);
+        assert_eq!(link("vlan", &[]).vlan, None);
+        assert_eq!(link("macvlan", &[attribute(1, &4_u32.to_ne_bytes())]).vlan, None);
+    }
+
+    #[test]
+    fn bonds_have_a_mode_and_an_active_interface() {
+        let (mode, active) =
+            (|mode: u8| attribute(1, &[mode]), |at: u32| attribute(2, &at.to_ne_bytes()));
+        let found = |data: &[Vec<u8>]| link("bond", data).bond;
+        let backup = |active| Some(Bond { is_active_backup: true, active });
+        assert_eq!(found(&[mode(1), active(4)]), backup(Some(Ifindex(4))));
+        assert_eq!(found(&[mode(1)]), backup(None));
+        assert_eq!(found(&[mode(4)]), Some(Bond::default()));
+        assert_eq!(link("vlan", &[]).bond, None);
+    }
+}

@@ -79,9 +79,21 @@ fn entry(ifindex: Ifindex, ip: IpAddr) -> NeighbourMessage {
 }
 
 impl Neighbour {
+    /// The address was not confirmed for a while (`NUD_STALE`).
+    pub fn is_stale(&self) -> bool {
+        self.state & libc::NUD_STALE != 0
+    }
+
     /// No neighbor answered (`NUD_FAILED`).
     pub fn has_failed(&self) -> bool {
         self.state & libc::NUD_FAILED != 0
+    }
+
+    /// The state as `ip neigh` calls it, in lower case; `none` for one without a name.
+    #[must_use]
+    pub fn state_name(&self) -> &'static str {
+        let known = STATES.iter().find(|(bit, _)| self.state & bit != 0);
+        known.map_or("none", |(_, name)| name)
     }
 
     fn from_message(message: &NeighbourMessage) -> Option<Self> {
@@ -108,3 +120,15 @@ impl Neighbour {
         })
     }
 }
+
+/// Names of the states.
+const STATES: [(u16, &str); 8] = [
+    (libc::NUD_PERMANENT, "permanent"),
+    (libc::NUD_NOARP, "noarp"),
+    (libc::NUD_REACHABLE, "reachable"),
+    (libc::NUD_STALE, "stale"),
+    (libc::NUD_DELAY, "delay"),
+    (libc::NUD_PROBE, "probe"),
+    (libc::NUD_INCOMPLETE, "incomplete"),
+    (libc::NUD_FAILED, "failed"),
+];

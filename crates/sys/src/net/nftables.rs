@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// A netfilter socket in the namespace that it was opened in.
 #[derive(Debug)]
 pub struct Nftables {
-    conversation: Conversation,
+    pub(super) conversation: Conversation,
 }
 
 /// Family of the packets that a table processes.
@@ -68,7 +68,7 @@ fn packets(rule: &[u8]) -> Option<u64> {
 }
 
 /// The value of the first attribute of a kind.
-fn inside(attributes: &[u8], kind: u16) -> Option<Vec<u8>> {
+pub(super) fn inside(attributes: &[u8], kind: u16) -> Option<Vec<u8>> {
     let mut all = NlasIterator::new(attributes).flatten();
     Some(all.find(|nla| nla.kind() == kind)?.value().to_vec())
 }
@@ -88,12 +88,12 @@ const COUNTER: &[u8] = b"counter\0";
 /// `struct nlattr`.
 const HEADER: usize = 4;
 // include/uapi/linux/netfilter.h, nfnetlink.h and nf_tables.h at v6.18.
-const NFPROTO_IPV4: u8 = 2;
+pub(super) const NFPROTO_IPV4: u8 = 2;
 const NFPROTO_NETDEV: u8 = 5;
-const NFNETLINK_V0: u8 = 0;
+pub(super) const NFNETLINK_V0: u8 = 0;
 /// `struct nfgenmsg`.
-const NFGENMSG: usize = 4;
-const NFNL_SUBSYS_NFTABLES: u16 = 10;
+pub(super) const NFGENMSG: usize = 4;
+pub(super) const NFNL_SUBSYS_NFTABLES: u16 = 10;
 const NFT_MSG_GETRULE: u16 = 7;
 const NFTA_RULE_TABLE: u16 = 1;
 const NFTA_RULE_CHAIN: u16 = 2;

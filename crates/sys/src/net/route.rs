@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, Parseable};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteNextHop, RouteProtocol,
+    RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -94,6 +95,25 @@ impl Netlink {
     pub fn add_route(&mut self, route: NewRoute) -> Result<()> {
         let (object, message) = (route.object(), RouteNetlinkMessage::NewRoute(route.message()));
         self.ask(CALL, &object, &message, NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Adds a route with several next hops on the route's interface, each as often as the others;
+    /// the route's own gateway is ignored.
+    pub fn add_multipath(&mut self, route: NewRoute, gateways: &[IpAddr]) -> Result<()> {
+        let route = NewRoute { via: None, ..route };
+        let mut message = route.message();
+        message.header.scope = RouteScope::Universe;
+        message.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Oif(_)));
+        let hop = |gateway: &IpAddr| {
+            let mut hop = RouteNextHop::default();
+            hop.interface_index = route.ifindex.0;
+            hop.attributes = vec![RouteAttribute::Gateway(RouteAddress::from(*gateway))];
+            hop
+        };
+        message.attributes.push(RouteAttribute::MultiPath(gateways.iter().map(hop).collect()));
+        let message = RouteNetlinkMessage::NewRoute(message);
+        self.ask(CALL, &route.object(), &message, NLM_F_CREATE | NLM_F_EXCL)?;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_sys::Socket;
 
+use super::next_hop_events::NextHopEvents;
 use crate::error::{Error, Result};
 
 /// Fields of packets by which rules and routes decide, besides the destination and the interface
@@ -31,11 +32,14 @@ pub struct Deciding {
 pub struct RouteEvents {
     socket: Socket,
     deciding: Deciding,
+    next_hops: NextHopEvents,
     /// Dumps that have not begun, and the one that is under way.
     waiting: VecDeque<Dump>,
     current: Option<Dump>,
     /// Something of the dump or of the events was lost.
     is_incomplete: bool,
+    /// Interfaces changed since this was last taken.
+    links_changed: bool,
 }
 
 /// Requested from the kernel: `RTM_GETROUTE` or `RTM_GETRULE`, and the family.
@@ -54,7 +58,15 @@ impl RouteEvents {
         // The kernel limits this to net.core.rmem_max; an overrun is handled.
         let _ = socket.set_rx_buf_sz(BUFFER);
         let (waiting, deciding) = (VecDeque::new(), Deciding::default());
-        let mut this = Self { socket, deciding, waiting, current: None, is_incomplete: false };
+        let mut this = Self {
+            socket,
+            deciding,
+            next_hops: NextHopEvents::default(),
+            waiting,
+            current: None,
+            is_incomplete: false,
+            links_changed: false,
+        };
         this.synchronize()?;
         Ok(this)
     }
@@ -92,12 +104,18 @@ impl RouteEvents {
                 Ok(_) => any |= self.read(&part)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    (any, self.is_incomplete) = (true, true);
+                    (any, self.is_incomplete, self.links_changed) = (true, true, true);
+                    self.next_hops = NextHopEvents::default();
                 }
                 Err(error) => return Err(Error::from_io("recv(NETLINK_ROUTE)", "", &error)),
             }
         }
         Ok(any)
+    }
+
+    /// Whether interfaces may have changed since the last call; what there is now has to be read.
+    pub fn take_links(&mut self) -> bool {
+        std::mem::take(&mut self.links_changed)
     }
 
     /// Readable while there are events.
@@ -134,8 +152,14 @@ impl RouteEvents {
                     // What decides is known now, or will be later.
                     any = true;
                 }
+                _ if matches!(message.kind, libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH) => {
+                    let is_new = message.kind == libc::RTM_NEWNEIGH;
+                    any |= self.next_hops.take(is_new, message.payload);
+                }
                 _ => {
                     message.widen(&mut self.deciding);
+                    self.links_changed |=
+                        matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK);
                     any |= message.flags & libc::NLM_F_MULTI as u16 == 0;
                 }
             }

@@ -99,7 +99,7 @@ impl Netlink {
 }
 
 impl TableRoute {
-    fn from_message(message: &RouteMessage) -> Option<Self> {
+    pub(super) fn from_message(message: &RouteMessage) -> Option<Self> {
         let header = &message.header;
         let mut route = Self {
             to: unspecified(header.address_family)?,

@@ -141,6 +141,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    ("route show", &[("Show ports, next hops and the memory of routes", "route show")]),
+    (
+        "route why",
+        &[
+            ("Explain each packet of a capture", "route why flow.pcap --dev eth1"),
+            ("Explain one packet of it", "route why flow.pcap --dev eth1 --packet 3"),
+        ],
+    ),
     ("route stop", &[("Stop the router of two interfaces", "route stop eth1 eth2")]),
     ("filter check", &[("Explain a rule file and its warnings", "filter check rules.toml")]),
     (

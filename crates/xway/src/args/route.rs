@@ -1,11 +1,14 @@
 //! `route`: one action a variant, each with its own struct of arguments. `forward` is another name
 //! of `route start`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use functions::PassOrDrop;
 use functions::route::{Config, IcmpErrors, ReversePath};
 
 use super::attach::Placement;
+use super::link::LinkArg;
 
 #[derive(Debug, Subcommand)]
 pub enum RouteAction {
@@ -13,6 +16,10 @@ pub enum RouteAction {
     Start(RouteStartArgs),
     /// Stop the router of these interfaces; other programs of their chains continue to run
     Stop(RouteStopArgs),
+    /// Show what routers receive by port and reason, send by next hop, and remember
+    Show,
+    /// Explain why packets are forwarded or not: rule, table, route, next hop and rewrite
+    Why(RouteWhyArgs),
 }
 
 #[derive(Debug, Args)]
@@ -23,6 +30,9 @@ pub struct RouteStartArgs {
 
     #[command(flatten)]
     pub translation: Translation,
+
+    #[command(flatten)]
+    pub netfilter: Netfilter,
 
     /// Number of routes that each processor remembers; 0 to ask the kernel for each packet
     #[arg(long, value_name = "ROUTES", default_value_t = Config::default().memory)]
@@ -82,9 +92,43 @@ pub struct Translation {
     pub no_replies: bool,
 }
 
+/// What the stack would do with the packets.
+#[derive(Clone, Debug, Args)]
+pub struct Netfilter {
+    /// Translate established connections as the kernel's connection tracking does (NAT of nft)
+    ///
+    /// All other packets go to the stack, which establishes and closes connections.
+    #[arg(long, conflicts_with = "nat")]
+    pub conntrack: bool,
+
+    /// Start although the stack's firewall has rules, which packets that XDP forwards do not meet
+    #[arg(long)]
+    pub past_firewall: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct RouteStopArgs {
     /// All network interfaces of the router
     #[arg(required = true, value_name = "IFACE")]
     pub ifaces: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct RouteWhyArgs {
+    /// Frame in hexadecimal digits, or a capture file, pcap or pcapng
+    #[arg(value_name = "FRAME|CAPTURE")]
+    pub what: PathBuf,
+
+    /// Interface that the packets arrive at; without it, the one that has the MAC address to which
+    /// each packet is sent
+    #[arg(long = "dev", value_name = "IFACE")]
+    pub iface: Option<String>,
+
+    /// Only the packet of this number, counted from 1
+    #[arg(long, value_name = "N")]
+    pub packet: Option<u64>,
+
+    /// What to do with packets that were captured without an Ethernet header
+    #[arg(long, value_enum, default_value_t, value_name = "POLICY")]
+    pub link: LinkArg,
 }

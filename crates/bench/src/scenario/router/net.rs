@@ -5,56 +5,42 @@
 //!   eth0 ─────────────── eth0 eth1 ─────────────── eth0
 //!   10.0.1.2       10.0.1.1   10.0.2.1       10.0.2.2 and the other next hops
 //! ```
-//! Rule: all routes lead to the sink, through next hops whose addresses are known. A sink that
-//! measures ends every frame in its driver, so that its cost for either router is minimal.
+//! and the same in IPv6. Rule: all routes lead to the sink, through next hops whose addresses are
+//! known. A sink that measures ends every frame in its driver, so that its cost for either router
+//! is minimal. Not here: what routes (`way`).
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use functions::route::abi::Control;
-use functions::route::{self, Config, Maps, Nat};
-use functions::stats::{self, Stats};
-use kernel::{Link, LoadOptions, Mode, Object};
+use kernel::{Link, Mode, Program};
 use lab::{LinkOptions, Router};
-use spec::{Expect, Map as _, Spec};
 use sys::net::NewRoute;
 use traffic::Template;
 use traffic::stream::{Order, Pool, Quick, QuickProtocol, Sizes, Value, Vary};
 
-use super::table::{Prefix, Table};
+use super::table::{Family, Table};
 use crate::field::{FRAME, Flood, PORT, Place};
 use crate::hook::limit;
-use crate::path::port;
 
 /// The lab that routes are measured in.
 #[derive(Debug)]
 pub struct Net {
     sender: Place,
-    near: Place,
-    far: Place,
-    sink: Place,
+    pub(super) near: Place,
+    pub(super) far: Place,
+    pub(super) sink: Place,
     cpu: usize,
-    forward: Vec<(Memory, Object)>,
     /// The hosts and links of the lab.
     pub lab: Router,
-}
-
-/// What the XDP program remembers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// Routes, while a process follows the kernel's changes.
-    Followed,
-    /// Routes, until the next tick of the kernel's clock.
-    Unfollowed,
-    /// Nothing.
-    Off,
 }
 
 /// The cost of adding a table to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Inserted {
+    /// Family of the routes.
+    pub family: Family,
     /// Number of routes that were added.
     pub routes: usize,
     /// Time that the kernel took for them.
@@ -70,20 +56,30 @@ impl Net {
         let (near, far) = (Place::lab(lab.b.clone(), "eth0"), Place::lab(lab.b.clone(), "eth1"));
         let sink = Place::lab(lab.c.clone(), "eth0");
         let mut netlink = far.netlink()?;
-        for hop in HOPS {
-            netlink.add_neighbour(far.ifindex()?, hop.into(), sink.mac()?)?;
+        for hop in Family::ALL.into_iter().flat_map(hops) {
+            netlink.add_neighbour(far.ifindex()?, hop, sink.mac()?)?;
         }
         let sender = Place::lab(lab.a.clone(), "eth0");
         let cpu = *sys::cpu::affinity()?.last().context("no processor may be used")?;
-        let program = |memory| Ok((memory, program([&near, &far], memory)?));
-        let forward = [Memory::Followed, Memory::Unfollowed, Memory::Off].map(program);
-        let forward = forward.into_iter().collect::<Result<_>>()?;
-        Ok(Self { sender, near, far, sink, cpu, forward, lab })
+        Ok(Self { sender, near, far, sink, cpu, lab })
     }
 
-    /// One route that all packets take.
+    /// One route of each family, which all packets take.
     pub fn add_default(&self) -> Result<()> {
-        self.add(&[(Ipv4Addr::UNSPECIFIED.into(), 0)]).map(drop)
+        for family in Family::ALL {
+            self.add(&[(family.address(0), 0)])?;
+        }
+        Ok(())
+    }
+
+    /// One route of each family with four next hops, between which flows are divided by their
+    /// addresses.
+    pub fn add_multipath(&self) -> Result<()> {
+        let (mut netlink, ifindex) = (self.far.netlink()?, self.far.ifindex()?);
+        for family in Family::ALL {
+            netlink.add_multipath(NewRoute::new(family.address(0), 0, ifindex), &hops(family))?;
+        }
+        Ok(())
     }
 
     /// All routes of the table.
@@ -100,21 +96,29 @@ impl Net {
             needed >> 20,
             available >> 20,
         );
-        let network = |prefix: &Prefix| (prefix.address().into(), prefix.length);
-        self.add(&table.prefixes().iter().map(network).collect::<Vec<_>>())
+        let networks = table.prefixes().iter().map(|prefix| prefix.in_family(table.family()));
+        let networks: Vec<_> = networks.collect();
+        let (start, before) = (Instant::now(), sys::proc::memory_of_kernel()?);
+        self.add(&networks)?;
+        let (time, after) = (start.elapsed(), sys::proc::memory_of_kernel()?);
+        Ok(Inserted {
+            family: table.family(),
+            routes: networks.len(),
+            time,
+            memory: after.saturating_sub(before),
+        })
     }
 
-    fn add(&self, networks: &[(IpAddr, u8)]) -> Result<Inserted> {
+    fn add(&self, networks: &[(IpAddr, u8)]) -> Result<()> {
         let ifindex = self.far.ifindex()?;
-        let route = |((to, length), hop): (&(IpAddr, u8), &Ipv4Addr)| {
-            NewRoute::new(*to, *length, ifindex).via((*hop).into())
+        let family =
+            if networks.iter().any(|(to, _)| to.is_ipv6()) { Family::V6 } else { Family::V4 };
+        let hops = hops(family);
+        let route = |((to, length), hop): (&(IpAddr, u8), &IpAddr)| {
+            NewRoute::new(*to, *length, ifindex).via(*hop)
         };
-        let routes: Vec<_> = networks.iter().zip(HOPS.iter().cycle()).map(route).collect();
-        let mut netlink = self.far.netlink()?;
-        let (start, before) = (Instant::now(), sys::proc::memory_of_kernel()?);
-        netlink.add_routes(&routes)?;
-        let (time, after) = (start.elapsed(), sys::proc::memory_of_kernel()?);
-        Ok(Inserted { routes: routes.len(), time, memory: after.saturating_sub(before) })
+        let routes: Vec<_> = networks.iter().zip(hops.iter().cycle()).map(route).collect();
+        Ok(self.far.netlink()?.add_routes(&routes)?)
     }
 
     /// Removes the routes, which the end of the namespace would do without a measurement; returns
@@ -129,34 +133,30 @@ impl Net {
 
     /// Makes the sink drop every frame in its driver, until the link is dropped.
     pub fn end_frames(&self) -> Result<Link> {
-        attach(&self.sink, &limit::object()?, limit::NAME)
-    }
-
-    /// The routing program with this memory.
-    pub fn program(&self, memory: Memory) -> Result<&Object> {
-        let found = self.forward.iter().find(|(known, _)| *known == memory);
-        found.map(|(_, object)| object).context("no program has this memory")
+        self.sink.attach(limit::object()?.program(limit::NAME)?, Mode::Native)
     }
 
     /// Attaches a routing program, until the link is dropped. Without it Linux routes.
-    pub fn attach(&self, program: &Object) -> Result<Link> {
-        attach(&self.near, program, route::PROGRAM)
+    pub fn attach(&self, program: &Program) -> Result<Link> {
+        self.near.attach(program, Mode::Native)
     }
 
-    /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. The list
-    /// always has the same length, so that making the frames costs the same.
-    pub fn stream(&self, destinations: &[Ipv4Addr]) -> Result<Template> {
-        let address = |ip: &Ipv4Addr| ip.to_string().as_str().into();
+    /// UDP frames, in IPv4 without a UDP checksum, to these destinations in turn. The list always
+    /// has the same length, so that making the frames costs the same.
+    pub fn stream(&self, destinations: &[IpAddr]) -> Result<Template> {
+        let is_ipv6 = destinations.iter().any(IpAddr::is_ipv6);
+        let source: IpAddr = if is_ipv6 { SENDER6.into() } else { self.sender.ipv4()?.into() };
+        let address = |address: &IpAddr| address.to_string().as_str().into();
         let list = destinations.iter().cycle().take(LISTED).map(address).collect();
         let vary = Vary { pool: Pool::List(list), step: 1, order: Order::Sequence };
         let quick = Quick {
             src_mac: Some(self.sender.mac()?.to_string().as_str().into()),
             dst_mac: Some(self.near.mac()?.to_string().as_str().into()),
-            src: Some(self.sender.ipv4()?.to_string().as_str().into()),
+            src: Some(source.to_string().as_str().into()),
             dst: Some(Value::Vary(vary)),
             dport: Some(u64::from(PORT).into()),
-            size: Some(Sizes::Fixed(FRAME)),
-            checksum: Some("none".into()),
+            size: Some(Sizes::Fixed(if is_ipv6 { FRAME6 } else { FRAME })),
+            checksum: (!is_ipv6).then(|| "none".into()),
             ..Quick::new(QuickProtocol::Udp)
         };
         Ok(quick.stream().template(0, MTU)?)
@@ -171,6 +171,24 @@ impl Net {
     pub fn arrived(&self) -> Result<u64> {
         Ok(self.sink.statistics()?.rx_packets)
     }
+
+    /// Packets that Linux itself routed, of both families.
+    ///
+    /// # Errors
+    /// The kernel's counters cannot be read.
+    pub fn routed_by_linux(&self) -> Result<u64> {
+        let read = || Ok((std::fs::read_to_string(SNMP)?, std::fs::read_to_string(SNMP6)?));
+        let (snmp, snmp6): (String, String) =
+            self.near.run(|| read().map_err(|error: std::io::Error| error))??;
+        let mut lines = snmp.lines().filter(|line| line.starts_with("Ip:"));
+        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let place = names.split_whitespace().position(|name| name == "ForwDatagrams");
+        let ipv4 = place.and_then(|place| values.split_whitespace().nth(place)?.parse().ok());
+        let ipv6 = snmp6.lines().find_map(|line| line.strip_prefix("Ip6OutForwDatagrams"));
+        let ipv6 = ipv6.and_then(|value| value.trim().parse::<u64>().ok());
+        let ipv4: u64 = ipv4.with_context(|| format!("no ForwDatagrams in {SNMP}"))?;
+        Ok(ipv4 + ipv6.with_context(|| format!("no Ip6OutForwDatagrams in {SNMP6}"))?)
+    }
 }
 
 impl fmt::Display for Inserted {
@@ -179,57 +197,32 @@ impl fmt::Display for Inserted {
             (self.time.as_secs_f64(), self.time.as_nanos() / self.routes.max(1) as u128);
         write!(
             f,
-            "{} routes were given to the kernel in {seconds:.1} s ({each} ns each) and took about \
-             {} MiB of its memory.",
+            "{} {} routes were given to the kernel in {seconds:.1} s ({each} ns each) and took \
+             about {} MiB of its memory.",
             self.routes,
+            self.family.name(),
             self.memory >> 20
         )
     }
 }
 
-/// Packets that a routing program counted since the router was created.
-pub fn statistics(program: &Object) -> Result<Stats> {
-    let labels: Vec<_> =
-        route::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
-    Ok(Stats::read(program.map(stats::MAP)?, &labels)?)
-}
-
-fn attach(place: &Place, object: &Object, name: &str) -> Result<Link> {
-    place.attach(object.program(name)?, Mode::Native)
-}
-
-/// `forward`, which translates nothing and routes between two interfaces.
-fn program(places: [&Place; 2], memory: Memory) -> Result<Object> {
-    let mut config = Config { nat: Nat::Off, ..Config::default() };
-    if memory == Memory::Off {
-        config.memory = 0;
-    }
-    let mut spec = Spec::parse("forward", route::OBJECT)?;
-    config.apply(&mut spec)?;
-    config.size_memory(&mut spec, sys::cpu::possible()?)?;
-    let object = Object::load(&spec, &LoadOptions::default())?;
-    let maps = Maps::find(|name| object.map(name))?;
-    let ports = [port(places[0])?, port(places[1])?];
-    places[1].run(|| route::update(&config, &ports, &maps).map(drop))??;
-    if memory == Memory::Followed {
-        // As a follower does for plain rules and routes; these do not change during a run.
-        let control = Control { generation: 1, valid_until: u64::MAX, ..Control::default() };
-        object.map(route::CONTROL)?.update(&[0; 4], &control.to_bytes(), Expect::Any)?;
-    }
-    Ok(object)
-}
-
 /// Next hops: the sink's address, and others that it also has.
-const HOPS: [Ipv4Addr; 4] = [
-    Ipv4Addr::new(10, 0, 2, 2),
-    Ipv4Addr::new(10, 0, 2, 3),
-    Ipv4Addr::new(10, 0, 2, 4),
-    Ipv4Addr::new(10, 0, 2, 5),
-];
+fn hops(family: Family) -> [IpAddr; 4] {
+    match family {
+        Family::V4 => [2, 3, 4, 5].map(|last| Ipv4Addr::new(10, 0, 2, last).into()),
+        Family::V6 => [2, 3, 4, 5].map(|last| Ipv6Addr::new(0xfd00, 0, 0, 2, 0, 0, 0, last).into()),
+    }
+}
+
+const SENDER6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 2);
+/// An IPv6 frame with as much after the headers as [`FRAME`].
+const FRAME6: usize = FRAME + 20;
+const SNMP: &str = "/proc/thread-self/net/snmp";
+const SNMP6: &str = "/proc/thread-self/net/snmp6";
 /// Length of a flood's list; the largest number of destinations that can be distinguished.
 pub const LISTED: usize = 20_000;
 /// MTU of the lab's links.
 const MTU: usize = 1500;
 /// Bytes of memory: for the machine, and for each route, which takes less than half of that.
 const NEEDED: u64 = 256 << 20;
-const NEEDED_FOR_ROUTE: u64 = 512;
+const NEEDED_FOR_ROUTE: u64 = 1024;

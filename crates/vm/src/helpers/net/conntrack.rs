@@ -1,7 +1,8 @@
 //! Connection tracking: lookup, insertion, change and address translation of connections.
 //!
-//! A connection is lent as `struct nf_conn` with the layout of the object's own types: status, mark
-//! and timeout can be read, the mark can be written; all other fields are zero.
+//! A connection is lent as `struct nf_conn` with the layout of the object's own types: status, mark,
+//! timeout, endpoints and whether TCP is established can be read, the mark can be written; all
+//! other fields are zero.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -294,6 +295,19 @@ fn image(processor: &Processor, id: ConnectionId, entry: &ConnectionEntry) -> [u
     put(layout.status, &u64::from(entry.status).to_ne_bytes());
     put(layout.mark, &entry.mark.to_ne_bytes());
     put(layout.timeout, &((entry.timeout_ns / TICK_NS) as u32).to_ne_bytes());
+    for (layout, ends) in layout.tuples.iter().zip(entry.directions) {
+        let Some(layout) = layout else { continue };
+        for (at, end) in [(layout.from, ends.from), (layout.to, ends.to)] {
+            match end.ip() {
+                IpAddr::V4(ip) => put(Some(at.address), &ip.octets()),
+                IpAddr::V6(ip) => put(Some(at.address), &ip.octets()),
+            }
+            put(Some(at.port), &end.port().to_be_bytes());
+        }
+    }
+    if entry.protocol == Protocol::Tcp && entry.has(Status::Assured) {
+        put(layout.tcp_state, &[TCP_ESTABLISHED]);
+    }
     put(Some(ID as u32), &id.0.to_ne_bytes());
     image
 }
@@ -303,6 +317,8 @@ fn layout(processor: &Processor) -> ConnectionLayout {
     *processor.shared.net.connection_layout.get_or_init(|| ConnectionLayout::of(types, ID))
 }
 
+/// `TCP_CONNTRACK_ESTABLISHED`.
+const TCP_ESTABLISHED: u8 = 3;
 const LOOKUP: &str = "bpf_xdp_ct_lookup";
 /// Status bits that a program may set.
 const SETTABLE: [Status; 4] =

@@ -1,7 +1,9 @@
 //! `route`: routing by the kernel's tables.
 
+mod show;
 pub mod start;
 mod stop;
+mod why;
 
 use anyhow::Result;
 
@@ -12,5 +14,7 @@ pub fn run(action: &RouteAction, context: &Context) -> Result<Exit> {
     match action {
         RouteAction::Start(args) => start::run(args, context),
         RouteAction::Stop(args) => stop::run(args, context),
+        RouteAction::Show => show::run(context),
+        RouteAction::Why(args) => why::run(args, context),
     }
 }

@@ -24,18 +24,11 @@ fn config(args: &RouteStartArgs) -> Result<Config> {
         given.nat.iter().map(|rule| Ok(rule.parse()?)).collect::<Result<Vec<_>>>()?;
     let nat = if given.nat_only { Nat::Required } else { Nat::Optional };
     let (replies, memory) = (!given.no_replies, args.memory);
+    let (conntrack, past_firewall) = (args.netfilter.conntrack, args.netfilter.past_firewall);
     let Refusals { reverse_path, ip_options: options, .. } = args.refusals;
     let icmp_errors = icmp_errors(&args.refusals);
-    Ok(Config {
-        nat,
-        translations,
-        replies,
-        memory,
-        icmp_errors,
-        reverse_path,
-        options,
-        ..Config::default()
-    })
+    let config = Config { nat, translations, replies, memory, ..Config::default() };
+    Ok(Config { icmp_errors, reverse_path, options, conntrack, past_firewall, ..config })
 }
 
 /// Bursts are those of a second in a network, and of a tenth of a second in total.

@@ -1,5 +1,8 @@
 //! Text of `route`; that of `route start` is in `attach`, since other functions print it too.
 
+mod show;
+mod why;
+
 use control::route::Stopped;
 
 use super::{Paint, View};

@@ -1,0 +1,183 @@
+//! What routes: Linux, this project's program, a program that only redirects, and xdp-forward of
+//! xdp-tools.
+//!
+//! Rule: xdp-forward is unchanged and loaded here. Its tool installs no object, so the user names
+//! the one that its build leaves.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use functions::route::abi::{Control, Fields};
+use functions::route::{self, Config, Maps, Nat};
+use functions::stats::{self, Stats};
+use kernel::{LoadOptions, Object, Program};
+use spec::asm::Reg::{R1, R2, R3, R4};
+use spec::asm::{self, Assembler, Helper};
+use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict};
+
+use super::net::Net;
+use crate::path::port;
+
+/// A router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Linux,
+    Ours(Memory),
+    /// Redirects every frame to the sink without looking at it: the limit of a router.
+    Redirect,
+    /// xdp-forward with its program of this name.
+    XdpForward(&'static str),
+}
+
+/// What this project's program remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Routes, while a process follows the kernel's changes.
+    Followed,
+    /// Routes, until the next tick of the kernel's clock.
+    Unfollowed,
+    /// Nothing.
+    Off,
+}
+
+/// A program that routes between the interfaces of a lab.
+#[derive(Debug)]
+pub struct Loaded {
+    object: Object,
+    name: &'static str,
+}
+
+impl Way {
+    pub const ALL: [Self; 7] = [
+        Self::Linux,
+        Self::Ours(Memory::Followed),
+        Self::Ours(Memory::Unfollowed),
+        Self::Ours(Memory::Off),
+        Self::Redirect,
+        Self::XdpForward("xdp_fwd_fib_full"),
+        Self::XdpForward("xdp_fwd_fib_direct"),
+    ];
+
+    /// Its name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Ours(Memory::Followed) => "ours",
+            Self::Ours(Memory::Unfollowed) => "ours-unfollowed",
+            Self::Ours(Memory::Off) => "ours-no-memory",
+            Self::Redirect => "redirect",
+            Self::XdpForward("xdp_fwd_fib_full") => "xdp-forward-full",
+            Self::XdpForward(_) => "xdp-forward-direct",
+        }
+    }
+
+    /// Its program for the lab; `None` for Linux. `fields` decide where packets go in the lab.
+    ///
+    /// # Errors
+    /// The program is not there, or the kernel refuses it.
+    pub fn load(self, net: &Net, fields: Fields) -> Result<Option<Loaded>> {
+        let loaded = match self {
+            Self::Linux => return Ok(None),
+            Self::Ours(memory) => {
+                Loaded { object: ours(net, memory, fields)?, name: route::PROGRAM }
+            }
+            Self::Redirect => Loaded { object: redirect(net)?, name: REDIRECT },
+            Self::XdpForward(name) => Loaded { object: xdp_forward(net)?, name },
+        };
+        Ok(Some(loaded))
+    }
+}
+
+impl Loaded {
+    /// # Errors
+    /// The object has no such program.
+    pub fn program(&self) -> Result<&Program> {
+        Ok(self.object.program(self.name)?)
+    }
+
+    /// Packets that this project's program counted since it was loaded.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn statistics(&self) -> Result<Stats> {
+        let labels: Vec<_> =
+            route::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
+        Ok(Stats::read(self.object.map(stats::MAP)?, &labels)?)
+    }
+}
+
+/// Translates nothing and routes between two interfaces.
+fn ours(net: &Net, memory: Memory, fields: Fields) -> Result<Object> {
+    let mut config = Config { nat: Nat::Off, ..Config::default() };
+    if memory == Memory::Off {
+        config.memory = 0;
+    }
+    let mut spec = Spec::parse("route", route::OBJECT)?;
+    config.apply(&mut spec)?;
+    config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    let object = Object::load(&spec, &LoadOptions::default())?;
+    let maps = Maps::find(|name| object.map(name))?;
+    let ports = [port(&net.near)?, port(&net.far)?];
+    net.far.run(|| route::update(&config, &ports, &maps).map(drop))??;
+    if memory == Memory::Followed {
+        // As a follower does; rules and routes do not change during a run.
+        let control = Control { generation: 1, valid_until: u64::MAX, fields };
+        object.map(route::CONTROL)?.update(&[0; 4], &control.to_bytes(), Expect::Any)?;
+    }
+    Ok(object)
+}
+
+/// Writes the sink's and its own interface's address, which the driver's MAC filter would need,
+/// and redirects.
+fn redirect(net: &Net) -> Result<Object> {
+    let addresses: Vec<u8> = [net.sink.mac()?.0, net.far.mac()?.0].concat();
+    let word = |place: usize| {
+        addresses[place..].first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes))
+    };
+    let mut a = Assembler::new(REDIRECT, ProgramKind::XDP);
+    let pass = a.label();
+    a.packet(R2, R3, R1).need(R2, R3, ADDRESSES, R4, pass);
+    for place in [0, 4, 8] {
+        a.store32(R2.at(place), word(place as usize));
+    }
+    a.load_map(R1, PORTS).mov(R2, 0).mov(R3, Verdict::Aborted as i32);
+    a.call(Helper::REDIRECT_MAP).exit();
+    a.bind(pass).verdict(Verdict::Pass);
+    let mut object = asm::Object::new(REDIRECT, "Dual MIT/GPL");
+    object.map(MapDef {
+        name: PORTS.into(),
+        kind: MapKind::DEVMAP,
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..MapDef::default()
+    });
+    object.program(a);
+    let object = Object::load(&object.finish()?, &LoadOptions::default())?;
+    admit(net, &object, (PORTS, 0))?;
+    Ok(object)
+}
+
+fn xdp_forward(net: &Net) -> Result<Object> {
+    let path = std::env::var_os(XDP_FORWARD)
+        .with_context(|| format!("not here: {XDP_FORWARD} does not name xdp_forward.bpf.o"))?;
+    let bytes = std::fs::read(&path).with_context(|| Path::new(&path).display().to_string())?;
+    let spec = Spec::parse("xdp-forward", &bytes)?;
+    let object = Object::load(&spec, &LoadOptions::default())?;
+    admit(net, &object, ("xdp_tx_ports", net.far.ifindex()?.0))?;
+    Ok(object)
+}
+
+/// Lets packets leave by the far interface, which the map has under this key.
+fn admit(net: &Net, object: &Object, (map, key): (&str, u32)) -> Result<()> {
+    let port = net.far.ifindex()?.0.to_ne_bytes();
+    // The kernel resolves the number in the namespace of the writing thread.
+    Ok(net.far.run(|| object.map(map)?.update(&key.to_ne_bytes(), &port, Expect::Any))??)
+}
+
+const REDIRECT: &str = "redirect";
+const PORTS: &str = "ports";
+/// Bytes of both hardware addresses.
+const ADDRESSES: i32 = 12;
+/// Environment variable with the path of xdp-forward's object.
+pub const XDP_FORWARD: &str = "XDP_FORWARD_OBJECT";

@@ -1,0 +1,51 @@
+//! The maps in which a router counts what it sends to each next hop.
+
+use functions::route::{self, SentTo, abi};
+use functions::stats::Count;
+use kernel::Map;
+use packet::Mac;
+use spec::Map as _;
+use sys::net::Ifindex;
+
+use crate::error::Result;
+use crate::state::Generation;
+
+/// The interface by which the kernel routes to a next hop, and the next hop's address there.
+pub(crate) type NextHop = (Ifindex, Mac);
+
+/// Maps that the programs of a router share.
+#[derive(Debug)]
+pub(crate) struct Hops {
+    ports: Map,
+    hops: Map,
+    counts: Map,
+}
+
+impl Hops {
+    /// Those of a router; one of an earlier version has none.
+    pub fn of(router: &Generation) -> Result<Option<Self>> {
+        let kept = |name| router.map_if_kept(name);
+        let maps = (kept(route::PORTS)?, kept(route::HOPS)?, kept(route::HOP_COUNTS)?);
+        let (Some(ports), Some(hops), Some(counts)) = maps else { return Ok(None) };
+        Ok(Some(Self { ports, hops, counts }))
+    }
+
+    /// Distinguishes the maps of different routers.
+    pub fn id(&self) -> u32 {
+        self.hops.info().id
+    }
+
+    /// What was sent to each next hop; `None` stands for all that are not counted one by one.
+    pub fn sent(&self) -> Result<Vec<(Option<NextHop>, Count)>> {
+        let ports = self.ports.array()?;
+        let ifindex = |port: u32| {
+            let port = ports.get(port as usize)?.first_chunk().map(abi::Port::from_bytes)?;
+            Some(Ifindex(port.ifindex))
+        };
+        let sent = route::sent(&self.hops, &self.counts)?.into_iter();
+        let named = sent.map(|SentTo { hop, count }| {
+            (hop.and_then(|(port, mac)| Some((ifindex(port)?, Mac(mac)))), count)
+        });
+        Ok(named.collect())
+    }
+}

@@ -1,0 +1,204 @@
+//! `RouteReport`: ports, next hops and the memory of the routers of this namespace.
+//!
+//! Rule: what is counted belongs to the programs, names and states to the kernel's tables at the
+//! time of reading. Reading takes no lock and no more than access to the state directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use functions::route;
+use functions::stats::Count;
+use packet::Mac;
+use serde::Serialize;
+use sys::net::{Link, Neighbour, Netlink};
+use sys::netns::NetNs;
+
+use super::NAME;
+use super::hops::{Hops, NextHop};
+use crate::Control;
+use crate::counters::{Counters, Counts};
+use crate::error::Result;
+use crate::state::{Generation, State};
+
+/// What the routers of this network namespace do.
+#[derive(Clone, Debug, Serialize)]
+pub struct RouteReport {
+    /// Interfaces of routers.
+    pub ports: Vec<PortReport>,
+    /// Next hops that frames were sent to, the busiest first.
+    pub next_hops: Vec<NextHopReport>,
+    /// Remembered routes.
+    pub memory: MemoryReport,
+}
+
+/// An interface of a router.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortReport {
+    /// Name of the interface.
+    pub name: String,
+    /// VLAN of the port; `null` for one whose frames have no tag.
+    pub vlan: Option<u16>,
+    /// Frames that the router's program received from the interface, whatever it decided.
+    pub packets: u64,
+    /// Bytes of these frames, from the Ethernet header on.
+    pub bytes: u64,
+    /// Frames of all ports that routers sent out of this one. A driver may still drop them:
+    /// `xway why-drop`.
+    pub sent_packets: u64,
+    /// Bytes of these frames.
+    pub sent_bytes: u64,
+    /// The received frames by reason; `forwarded` left through any port.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// A next hop that frames were sent to.
+#[derive(Clone, Debug, Serialize)]
+pub struct NextHopReport {
+    /// IP address that has the MAC address now: of several the IPv4 address, and no link-local one.
+    /// `null` if none has it. This and the next three keys are `null` for the sum of next hops that
+    /// are not counted one by one.
+    pub via: Option<IpAddr>,
+    /// Name of the interface.
+    pub dev: Option<String>,
+    /// MAC address.
+    pub mac: Option<Mac>,
+    /// State of `via` in the kernel's table: `permanent`, `noarp`, `reachable`, `stale`, `delay`,
+    /// `probe`, `incomplete`, `failed` or `none`; `null` without `via`.
+    pub state: Option<&'static str>,
+    /// Frames sent to it.
+    pub packets: u64,
+    /// Bytes of these frames, from the Ethernet header on.
+    pub bytes: u64,
+    /// Further IP addresses that have the MAC address, in order.
+    pub also: Vec<IpAddr>,
+}
+
+/// The memory of routes, of all routers and processors.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MemoryReport {
+    /// Lookups that were answered from the memory.
+    pub hits: u64,
+    /// Lookups that went to the kernel, and whose results were remembered if they could be.
+    pub misses: u64,
+}
+
+/// Reads the routers of this namespace.
+///
+/// # Errors
+/// The state directory cannot be read.
+pub fn show(control: &Control) -> Result<RouteReport> {
+    let links = Netlink::open()?.links()?;
+    let neighbours = Netlink::open()?.neighbours()?;
+    let mut reading = Reading { links: &links, neighbours: &neighbours, ..Reading::default() };
+    if links.iter().any(|link| !link.xdp.is_empty()) {
+        reading.read(&State::read(control)?)?;
+    }
+    Ok(reading.report())
+}
+
+/// Counts as they are collected.
+#[derive(Default)]
+struct Reading<'a> {
+    links: &'a [Link],
+    neighbours: &'a [Neighbour],
+    /// Ids of the maps of routers that were read.
+    tables: BTreeSet<u32>,
+    ports: Vec<PortReport>,
+    /// By interface and address; `None` is the sum of those that have no number.
+    sent: BTreeMap<Option<NextHop>, Count>,
+    memory: MemoryReport,
+}
+
+impl<'a> Reading<'a> {
+    fn read(&mut self, state: &State) -> Result<()> {
+        let netns = NetNs::current()?.id()?;
+        for link in self.links {
+            let slot = state.slot(netns, link.ifindex);
+            for (_mode, program) in link.xdp.programs() {
+                let generations = slot.generations_of(program)?;
+                if let Some(router) = generations.iter().find(|one| one.name() == NAME) {
+                    self.port(link, router)?;
+                    self.tables(router)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn port(&mut self, link: &Link, router: &Generation) -> Result<()> {
+        let counters = Counters::kept(router)?;
+        let counts = counters.map_or(Ok(Counts::default()), |counters| counters.read())?;
+        let Count { packets, bytes } = counts.total();
+        let mut reasons = BTreeMap::new();
+        for ((_, reason), count) in counts.reasons {
+            *reasons.entry(reason).or_default() += count.packets;
+        }
+        let (name, vlan) = (link.name.clone(), None);
+        let port =
+            PortReport { name, vlan, packets, bytes, sent_packets: 0, sent_bytes: 0, reasons };
+        self.ports.push(port);
+        Ok(())
+    }
+
+    /// The maps that the programs of a router share, once. A router of an earlier version has none
+    /// of next hops.
+    fn tables(&mut self, router: &Generation) -> Result<()> {
+        let Some(hops) = Hops::of(router)? else { return Ok(()) };
+        if !self.tables.insert(hops.id()) {
+            return Ok(());
+        }
+        for (hop, count) in hops.sent()? {
+            *self.sent.entry(hop).or_default() += count;
+        }
+        let lookups = route::lookups(&router.map(route::PROCESSORS)?)?;
+        self.memory.hits += lookups.hits;
+        self.memory.misses += lookups.misses;
+        Ok(())
+    }
+
+    fn report(mut self) -> RouteReport {
+        for (hop, count) in &self.sent {
+            let Some((ifindex, _)) = hop else { continue };
+            let link = self.links.iter().find(|link| link.ifindex == *ifindex);
+            let port = self.ports.iter_mut().find(|port| link.is_some_and(|l| l.name == port.name));
+            if let Some(port) = port {
+                port.sent_packets += count.packets;
+                port.sent_bytes += count.bytes;
+            }
+        }
+        let hops = self.sent.iter().map(|(hop, count)| self.next_hop(*hop, *count));
+        let mut next_hops: Vec<_> = hops.collect();
+        next_hops.sort_by_key(|hop| std::cmp::Reverse(hop.packets));
+        RouteReport { next_hops, ports: self.ports, memory: self.memory }
+    }
+
+    fn next_hop(&self, hop: Option<NextHop>, count: Count) -> NextHopReport {
+        let link = hop.and_then(|(ifindex, _)| self.links.iter().find(|l| l.ifindex == ifindex));
+        let mut known: Vec<&Neighbour> = match hop {
+            Some((ifindex, mac)) => {
+                let has = |one: &&Neighbour| one.ifindex == ifindex && one.mac == Some(mac);
+                self.neighbours.iter().filter(has).collect()
+            }
+            None => Vec::new(),
+        };
+        known.sort_by_key(|one| (is_link_local(one.ip), one.ip));
+        let mut known = known.into_iter();
+        let first = known.next();
+        NextHopReport {
+            via: first.map(|one| one.ip),
+            dev: link.map(|link| link.name.clone()),
+            mac: hop.map(|(_, mac)| mac),
+            state: first.map(Neighbour::state_name),
+            packets: count.packets,
+            bytes: count.bytes,
+            also: known.map(|one| one.ip).collect(),
+        }
+    }
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}

@@ -1,0 +1,173 @@
+//! `RouteTracer`: why a router does what it does with a packet.
+//!
+//! Rule: the verdict is that of the program that runs, found by a second copy of it which has its
+//! constants, translations and ports, but counters and a memory of its own: it asks the kernel
+//! about each packet, and changes nothing. Its reasons are the kernel's, found by the same request
+//! as `ip route get … fibmatch`.
+
+mod steps;
+
+use std::net::IpAddr;
+
+use functions::route::{self, abi};
+use functions::stats::{self, Stats};
+use kernel::{LoadOptions, Object, TestRun};
+use packet::Mac;
+use serde::Serialize;
+use spec::{Expect, Input, Map as _};
+use sys::net::{Link, Netlink};
+use sys::netns::NetNs;
+
+use super::NAME;
+use crate::Control;
+use crate::composition::link;
+use crate::error::{FunctionError, Malformed, Result};
+use crate::record::Record;
+use crate::state::{Generation, State};
+use crate::target::find_link;
+use steps::Step;
+
+/// Why a packet is forwarded, or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouteExplanation {
+    /// Number of the packet in its capture, from 1.
+    pub n: u64,
+    /// Interface that it arrives at.
+    pub ingress: String,
+    /// Verdict of the program: `redirect` for a packet that is forwarded.
+    pub verdict: &'static str,
+    /// Interface that it leaves through; `null` if it is not forwarded.
+    pub port: Option<String>,
+    /// VLAN that it leaves with; `null` for a frame without a tag.
+    pub vlan: Option<u16>,
+    /// Address of the next hop that the kernel selects for it; `null` if there is none.
+    pub next_hop: Option<IpAddr>,
+    /// Reason under which the program counts it.
+    pub reason: String,
+    /// What led to the verdict, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A copy of a router's program, to run packets through.
+#[derive(Debug)]
+pub struct RouteTracer {
+    link: Link,
+    twin: Object,
+    labels: Vec<String>,
+    /// What the copy counted so far.
+    seen: Stats,
+    links: Vec<Link>,
+}
+
+/// The interface of a router that a frame is for: the one that has its destination address.
+///
+/// # Errors
+/// No router has a port with this address.
+pub fn ingress_of(control: &Control, frame: &[u8]) -> Result<String> {
+    let to = frame.first_chunk().copied().map(Mac);
+    let report = super::show(control)?;
+    let links = Netlink::open()?.links()?;
+    let is_port = |link: &&Link| report.ports.iter().any(|port| port.name == link.name);
+    let mut ports = links.iter().filter(is_port);
+    let port = ports.find(|link| to.is_some() && link.mac == to);
+    let to = to.map_or_else(|| "nothing".to_owned(), |mac| mac.to_string());
+    let interfaces = report.ports.iter().map(|port| port.name.clone()).collect();
+    Ok(port.map(|link| link.name.clone()).ok_or(FunctionError::NoIngress { to, interfaces })?)
+}
+
+impl RouteTracer {
+    /// Loads a copy of the router that runs on an interface.
+    ///
+    /// # Errors
+    /// None runs there, it is of another version, or the kernel refuses the copy.
+    pub fn begin(control: &Control, interface: &str) -> Result<Self> {
+        let link = find_link(interface)?;
+        let no_router = || FunctionError::NoRouter { interface: interface.to_owned() };
+        if link.xdp.is_empty() {
+            return Err(no_router().into());
+        }
+        let slot = State::read(control)?.slot(NetNs::current()?.id()?, link.ifindex);
+        let mut generations = Vec::new();
+        for (_mode, program) in link.xdp.programs() {
+            generations.extend(slot.generations_of(program)?);
+        }
+        let router = generations.iter().find(|one| one.name() == NAME).ok_or_else(no_router)?;
+        let (twin, labels) = twin(router)?;
+        let links = Netlink::open()?.links()?;
+        Ok(Self { link, twin, labels, seen: Stats::default(), links })
+    }
+
+    /// Runs a frame through the program, and asks the kernel why.
+    ///
+    /// # Errors
+    /// The kernel does not run the frame: it is shorter than an Ethernet header, or longer than a
+    /// page.
+    pub fn explain(&mut self, n: u64, frame: &[u8]) -> Result<RouteExplanation> {
+        let ingress_ifindex = self.link.ifindex.0;
+        let input = Input { packet: frame.to_vec(), ingress_ifindex, ..Input::default() };
+        let run = TestRun { input, repeat: 1, cpu: None };
+        let sent_before = self.sent()?;
+        let outcome = self.twin.program(route::PROGRAM)?.run(&run)?;
+        let now = Stats::read(self.twin.map(stats::MAP)?, &self.labels)?;
+        let moved = now.since(&self.seen);
+        self.seen = now;
+        let reason = moved.rows.first().map(|row| row.reason.clone()).unwrap_or_default();
+        let mut sent = self.sent()?.into_iter();
+        let hop = sent.find(|hop| !sent_before.contains(hop)).and_then(|sent| sent.hop);
+        let egress = hop.map_or(Ok(None), |(port, _)| self.port(port))?;
+        let verdict = outcome.verdict().name();
+        let packets = [frame, &outcome.packet];
+        let explained = steps::explain((verdict, &reason), packets, &self.link, &self.links)?;
+        Ok(RouteExplanation {
+            n,
+            ingress: self.link.name.clone(),
+            verdict,
+            port: egress,
+            vlan: None,
+            next_hop: explained.next_hop,
+            reason,
+            steps: explained.steps,
+        })
+    }
+
+    fn sent(&self) -> Result<Vec<route::SentTo>> {
+        Ok(route::sent(self.twin.map(route::HOPS)?, self.twin.map(route::HOP_COUNTS)?)?)
+    }
+
+    /// Name of the interface of a port.
+    fn port(&self, number: u32) -> Result<Option<String>> {
+        let bytes = self.twin.map(route::PORTS)?.lookup(&number.to_ne_bytes())?;
+        let port = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
+        let ifindex = port.map(abi::Port::from_bytes).map(|port| port.ifindex);
+        let link = self.links.iter().find(|link| Some(link.ifindex.0) == ifindex);
+        Ok(link.map(|link| link.name.clone()))
+    }
+}
+
+/// A copy of a router's program, with its constants and tables; and the names of its reasons.
+fn twin(router: &Generation) -> Result<(Object, Vec<String>)> {
+    let record = Record::read(router)?.unwrap_or_default();
+    let mut spec = link::router(router, &record)?;
+    // It remembers nothing, and knows its port by the interface of each run.
+    spec.set_global("route_remembers", &0_u32.to_le_bytes())?;
+    spec.set_global(route::INGRESS, &route::MOST_PORTS.to_le_bytes())?;
+    let of_memory = |name: &str| [route::SETS, route::PROCESSORS].contains(&name);
+    let unused = spec.maps.iter_mut().filter(|def| of_memory(&def.name));
+    unused.for_each(|def| def.max_entries = 1);
+    let labels = spec.btf.as_ref().and_then(stats::labels).unwrap_or_default();
+    let mut reuse = Vec::new();
+    for name in [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::INDEX] {
+        reuse.push((name.to_owned(), router.map(name)?));
+    }
+    let programs = Some(vec![route::PROGRAM.to_owned()]);
+    let twin = Object::load(&spec, &LoadOptions { programs, reuse, ..LoadOptions::default() })?;
+    // The program writes its ports' addresses, so the copy has ports of its own.
+    let ports = router.map(route::PORTS)?.array()?;
+    for (number, port) in (0_u32..).zip(ports) {
+        twin.map(route::PORTS)?.update(&number.to_ne_bytes(), &port, Expect::Any)?;
+    }
+    if labels.is_empty() {
+        return Err(Malformed::NoGlobal { object: NAME, name: "xway_last_reason" }.into());
+    }
+    Ok((twin, labels))
+}

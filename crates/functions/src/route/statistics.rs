@@ -1,0 +1,98 @@
+//! What the program counts beside packets by reason: frames sent to each next hop, and lookups of
+//! the memory of routes.
+
+use spec::Map;
+
+use super::abi;
+use crate::stats::Count;
+
+/// Frames that were sent to a next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentTo {
+    /// Number of the port and MAC address; `None` for all next hops that have no place in the
+    /// table.
+    pub hop: Option<(u32, [u8; 6])>,
+    pub count: Count,
+}
+
+/// Lookups of the memory of routes, of all processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lookups {
+    pub hits: u64,
+    pub misses: u64,
+}
+
+/// Next hops to which frames were sent, in the order of their numbers. `hops` is the map
+/// [`HOPS`](super::HOPS) and `counts` is [`HOP_COUNTS`](super::HOP_COUNTS).
+///
+/// # Errors
+/// A map cannot be read.
+pub fn sent<M: Map>(hops: &M, counts: &M) -> Result<Vec<SentTo>, M::Error> {
+    // In this order: what is counted has a name already.
+    let counts = counts.array()?;
+    let hops = hops.array()?;
+    let rows = hops.iter().zip(&counts).enumerate().map(|(number, (hop, count))| {
+        let hop = hop.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let [a, b, c, d, e, g, ..] = hop.to_le_bytes();
+        let port = (hop >> MAC_BITS).checked_sub(1).and_then(|port| u32::try_from(port).ok());
+        let hop = port.filter(|_| number > 0).map(|port| (port, [a, b, c, d, e, g]));
+        SentTo { hop, count: Count::sum(count) }
+    });
+    Ok(rows.filter(|row| row.count != Count::default()).collect())
+}
+
+/// Reads the map [`PROCESSORS`](super::PROCESSORS).
+///
+/// # Errors
+/// The map cannot be read.
+pub fn lookups<M: Map>(processors: &M) -> Result<Lookups, M::Error> {
+    let mut sum = Lookups::default();
+    for value in processors.array()? {
+        let own = value.first_chunk().map(abi::Processor::from_bytes).unwrap_or_default();
+        sum.hits = sum.hits.wrapping_add(own.hits);
+        sum.misses = sum.misses.wrapping_add(own.misses);
+    }
+    Ok(sum)
+}
+
+/// Bits of a MAC address below the number of the port: `ROUTE_MAC_BITS`.
+const MAC_BITS: u32 = 48;
+
+#[cfg(test)]
+mod tests {
+    use spec::{Expect, MemoryMap};
+
+    use super::*;
+
+    fn set(map: &MemoryMap, index: u32, value: &[u8]) {
+        map.update(&index.to_le_bytes(), value, Expect::Any).unwrap();
+    }
+
+    #[test]
+    fn next_hops_are_a_port_and_an_address() {
+        let (hops, counts) = (MemoryMap::array(8, 4), MemoryMap::array(32, 4));
+        set(&hops, 1, &[2, 0, 0, 0, 0, 9, 1, 0]);
+        set(&hops, 3, &[2, 0, 0, 0, 0, 7, 0, 1]);
+        let cpus = |packets: u64| [[packets, 10 * packets], [1, 10]].concat();
+        let bytes = |cpus: Vec<u64>| cpus.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+        set(&counts, 0, &bytes(cpus(4)));
+        set(&counts, 3, &bytes(cpus(6)));
+        let count = |packets| Count { packets, bytes: 10 * packets };
+        let sent = sent(&hops, &counts).unwrap();
+        let expected = [
+            SentTo { hop: None, count: count(5) },
+            SentTo { hop: Some((255, [2, 0, 0, 0, 0, 7])), count: count(7) },
+        ];
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn lookups_are_of_all_processors() {
+        let processors = MemoryMap::array(abi::Processor::SIZE, 2);
+        for (index, hits) in [(0, 3), (1, 4)] {
+            let own = abi::Processor { hits, misses: 1, ..abi::Processor::default() };
+            set(&processors, index, &own.to_bytes());
+        }
+        assert_eq!(lookups(&processors).unwrap(), Lookups { hits: 7, misses: 2 });
+    }
+}
