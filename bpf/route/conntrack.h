@@ -15,6 +15,9 @@
 #ifndef ROUTE_CONNTRACK_H
 #define ROUTE_CONNTRACK_H
 
+/* The stack sends all ICMP errors: functions that call each other share a small stack. */
+#define ROUTE_SENDS_ERRORS 0
+
 #include "route.abi.h"
 
 #include <xway/bpf.h>

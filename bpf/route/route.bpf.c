@@ -101,7 +101,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
-	struct route_established established;
+	struct route_established established = {};
 	enum xway_reason reason;
 	struct route_flow flow;
 	__u64 source[2] = {};
@@ -161,7 +161,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
 {
-	struct route_established established;
+	struct route_established established = {};
 	enum xway_reason reason;
 	struct route_flow flow;
 	__u64 source[2] = {};
@@ -281,7 +281,8 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	enum xway_reason reason = route_judge(ctx, frags, &way);
 	__u32 verdict, answer;
 
-	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors) {
+	if (ROUTE_SENDS_ERRORS && route_icmp_errors && route_has_error(reason) &&
+	    !way.leaves_errors) {
 		answer = route_answer(ctx, reason, way.mtu, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;

@@ -3,6 +3,9 @@
 #ifndef ROUTE_UNTRACKED_H
 #define ROUTE_UNTRACKED_H
 
+/* The program sends ICMP errors. */
+#define ROUTE_SENDS_ERRORS 1
+
 #include "route.abi.h"
 
 #include <xway/bpf.h>

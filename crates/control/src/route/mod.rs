@@ -135,13 +135,13 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::MemorySize { interface }.into());
     }
-    if let Some(option) = constants::differing(&generation, &options.config)? {
-        let interface = target.interface.clone();
-        return Err(FunctionError::RouterOptions { interface, option }.into());
-    }
     if generation.map_if_kept(route::TIMEOUTS)?.is_some() != options.config.conntrack {
         let (interface, conntrack) = (target.interface.clone(), !options.config.conntrack);
         return Err(FunctionError::Conntrack { interface, conntrack }.into());
+    }
+    if let Some(option) = constants::differing(&generation, &options.config)? {
+        let interface = target.interface.clone();
+        return Err(FunctionError::RouterOptions { interface, option }.into());
     }
     if !has_nat_mode(&generation, &options.config)? {
         let nat_only = options.config.nat != Nat::Required;
