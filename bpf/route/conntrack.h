@@ -71,6 +71,13 @@ xway_inline enum xway_reason route_may_be_established(struct xway_cursor *cur, i
 	return tcp->syn || tcp->fin || tcp->rst ? XWAY_HANDSHAKE : XWAY_FORWARDED;
 }
 
+xway_inline int route_has_extension(const struct nf_ct_ext *ext, __u64 number)
+{
+	const __u8 *offsets = __builtin_preserve_access_index(&ext->offset[0]);
+
+	return offsets[number];
+}
+
 /* The entry has something that only the stack can do. */
 xway_inline int route_needs_stack(struct nf_conn *entry, unsigned long status)
 {
@@ -78,7 +85,13 @@ xway_inline int route_needs_stack(struct nf_conn *entry, unsigned long status)
 
 	if (status & (ROUTE_IPS_SEQ_ADJUST | ROUTE_IPS_HELPER))
 		return 1;
-	return ext && ext->offset[NF_CT_EXT_HELPER];
+	if (!ext)
+		return 0;
+	if (ROUTE_EXTENSION_EXISTS(NF_CT_EXT_TIMEOUT) &&
+	    route_has_extension(ext, ROUTE_EXTENSION(NF_CT_EXT_TIMEOUT)))
+		return 1;
+	return ROUTE_EXTENSION_EXISTS(NF_CT_EXT_HELPER) &&
+	       route_has_extension(ext, ROUTE_EXTENSION(NF_CT_EXT_HELPER));
 }
 
 xway_inline enum xway_reason route_is_established(struct nf_conn *entry, int protocol)
@@ -90,7 +103,7 @@ xway_inline enum xway_reason route_is_established(struct nf_conn *entry, int pro
 		return XWAY_NOT_ESTABLISHED;
 	if (protocol == IPPROTO_TCP && entry->proto.tcp.state != ROUTE_TCP_ESTABLISHED)
 		return XWAY_NOT_ESTABLISHED;
-	return route_needs_stack(entry, status) ? XWAY_CONNTRACK_HELPER : XWAY_FORWARDED;
+	return route_needs_stack(entry, status) ? XWAY_CONNTRACK_EXTENSION : XWAY_FORWARDED;
 }
 
 /* The end of a packet is the other end of what answers it. */

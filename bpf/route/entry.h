@@ -49,9 +49,14 @@ union nf_conntrack_proto {
 	struct ip_ct_tcp tcp;
 } ROUTE_KERNEL;
 
+/* Kernels have other numbers, or lack one, depending on their configuration. */
 enum nf_ct_ext_id {
 	NF_CT_EXT_HELPER,
+	NF_CT_EXT_TIMEOUT = 6,
 };
+
+#define ROUTE_EXTENSION_EXISTS(id) __builtin_preserve_enum_value(*(enum nf_ct_ext_id *)id, 0)
+#define ROUTE_EXTENSION(id) __builtin_preserve_enum_value(*(enum nf_ct_ext_id *)id, 1)
 
 struct nf_ct_ext {
 	__u8 offset[4];

@@ -47,7 +47,7 @@ xway_inline __u32 route_hop_of(__u32 egress, __u64 mac)
 		if (!known)
 			return 0;
 		found = *(volatile __u64 *)known;
-		/* Another processor may take the place first, perhaps for the same next hop. */
+		/* Another processor may be first, perhaps with the same next hop. */
 		if (!found)
 			found = __sync_val_compare_and_swap(known, 0, hop);
 		if (!found || found == hop)

@@ -17,6 +17,7 @@
 #include "hop.h"
 #include "memory.h"
 #include "port.h"
+#include "sample.h"
 
 /* Where a packet goes to. */
 struct route_way {
@@ -25,6 +26,8 @@ struct route_way {
 	__u32 mtu;
 	/* As in `struct route_entry`. */
 	__u64 mac;
+	/* Selects samples. */
+	__u32 turn;
 	/*
 	 * The packet may have been translated, so an error must not quote it; or it has tags, which
 	 * the error must have, too: the stack sends it.
@@ -153,6 +156,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 		set = route_set(&key, processor);
 	}
 	if (!own || !set) {
+		way->turn = bpf_get_prandom_u32();
 		if (is_back)
 			route_ask_back(ctx, flow, way);
 		else
@@ -163,13 +167,13 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 	if (!route_matches(entry, &key, own->generation))
 		entry = &set->entries[1];
 	if (route_matches(entry, &key, own->generation)) {
-		own->hits++;
+		way->turn = ++own->hits;
 		way->egress = entry->egress;
 		way->mtu = entry->mtu;
 		way->mac = entry->mac;
 		return;
 	}
-	own->misses++;
+	way->turn = ++own->misses;
 	if (!(is_back ? route_ask_back(ctx, flow, way) : route_ask(ctx, flow, length, way)))
 		return;
 	entry = route_victim(set, own);
@@ -200,7 +204,11 @@ xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route
 	route_find(ctx, flow, length, way, 0);
 	if (way->egress >= ROUTE_PORTS)
 		return way->egress - ROUTE_PORTS;
-	return length > way->mtu ? XWAY_TOO_BIG : XWAY_FORWARDED;
+	if (length > way->mtu)
+		return XWAY_TOO_BIG;
+	if (route_is_sampled(way->turn))
+		route_sample(flow, length + sizeof(struct ethhdr));
+	return XWAY_FORWARDED;
 }
 
 #endif

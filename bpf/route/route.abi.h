@@ -73,10 +73,10 @@ enum xway_reason {
 	XWAY_NOT_ESTABLISHED,
 	/* SYN, FIN or RST, which change the state of a connection. */
 	XWAY_HANDSHAKE,
-	/* The connection has a helper (application-level gateway). */
-	XWAY_CONNTRACK_HELPER,
+	/* The connection has a helper (application-level gateway) or a timeout of its own. */
+	XWAY_CONNTRACK_EXTENSION,
 };
-#define XWAY_REASONS (XWAY_CONNTRACK_HELPER + 1)
+#define XWAY_REASONS (XWAY_CONNTRACK_EXTENSION + 1)
 
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256
@@ -183,6 +183,17 @@ _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
 #define ROUTE_HOPS 4096
 /* Places that a next hop may have in the table, one after the other. */
 #define ROUTE_HOP_PROBES 16
+
+/* One of this number of routed packets is a sample; a power of two. */
+#define ROUTE_SAMPLED 1024
+
+/* Key of `route_networks`: a destination network of 24 bits for IPv4, of 48 bits for IPv6. */
+struct route_network {
+	__be32 address[2];
+	__u8 family;
+	__u8 zero[3];
+};
+_Static_assert(sizeof(struct route_network) == 12, "no hidden padding");
 
 #define ROUTE_WAYS 2
 

@@ -1,6 +1,6 @@
 //! `xway route`: what runs, what it counts for each port and next hop, and how it ends.
 
-use functions::route::{Config, HOP_COUNTS, HOPS, SentTo, sent};
+use functions::route::{Config, HOP_COUNTS, HOPS, NEWEST, SentTo, sent};
 use kernel::Map;
 use lab::{Capture, LinkOptions, Router, until};
 use packet::Mac;
@@ -230,7 +230,7 @@ fn a_router_of_an_earlier_version_can_be_stopped_and_replaced() {
     let net = Net::new();
     for words in [&["stop", "eth0", "eth1"][..], &["start", "eth0", "eth1", "--replace"]] {
         net.run(&["route", "start", "eth0", "eth1", "--replace"]).ended(0);
-        let pins = pins(&net.xway.state().join("bpf"), HOPS);
+        let pins = pins(&net.xway.state().join("bpf"), NEWEST);
         assert_eq!(pins.len(), 2);
         let ids = pins.iter().map(|pin| Map::from_pin_read_only(pin).unwrap().info().id);
         let ids: Vec<_> = ids.collect();
@@ -254,6 +254,38 @@ fn pins(folder: &std::path::Path, name: &str) -> Vec<std::path::PathBuf> {
             false => Vec::new(),
         })
         .collect()
+}
+
+#[test]
+fn the_busiest_networks_are_those_of_samples() {
+    let net = Net::new();
+    net.ip("neigh replace 10.0.2.77 lladdr 02:00:00:00:00:77 dev eth1 nud permanent");
+    net.ip("neigh replace fd00:0:0:2::77 lladdr 02:00:00:00:00:77 dev eth1 nud permanent");
+    net.ip("route add 10.9.0.0/16 via 10.0.2.77");
+    net.ip("route add 2001:db8::/32 via fd00:0:0:2::77");
+    net.run(&["route", "start", "eth0", "eth1"]).ended(0);
+    let empty = net.run(&["route", "top", "--once", "--interval", "1ms", "--json"]).json(0);
+    assert_eq!(empty["networks"].as_array().unwrap().len(), 0, "{empty:#}");
+    let frames = ["10.9.8.1", "2001:db8:7::1"].map(|to| from_a(to, 7).udp(b"x").unwrap());
+    let mut sent = 0;
+    let top = until("samples", PATIENCE, || {
+        frames.iter().for_each(|frame| net.send(frame, 1000));
+        sent += 1000;
+        let top = net.run(&["route", "top", "--once", "--interval", "1ms", "--json"]).json(0);
+        Ok((top["networks"].as_array().unwrap().len() == 2).then_some(top))
+    })
+    .unwrap();
+    assert_eq!(top["sampled_one_in"], 1024);
+    let mut networks: Vec<_> = top["networks"].as_array().unwrap().iter().collect();
+    networks.sort_by_key(|one| one["network"].as_str());
+    for (one, name) in networks.iter().zip(["10.9.8.0/24", "2001:db8:7::/48"]) {
+        assert_eq!(one["network"], name);
+        let packets = one["packets"].as_u64().unwrap();
+        assert_eq!(packets % 1024, 0, "{top:#}");
+        assert!(packets > 0 && packets <= 1024 * sent, "{top:#}");
+    }
+    let text = net.run(&["route", "top", "--once", "--interval", "1ms"]).ended(0);
+    assert!(text.contains("10.9.8.0/24") && text.contains("1 sample in 1024"), "{text}");
 }
 
 /// What `route why` explains about a packet.

@@ -205,13 +205,19 @@ fn udp_is_translated_when_assured_and_kept_alive() {
 }
 
 #[test]
-fn connections_with_a_helper_stay_in_the_stack() {
+fn connections_with_a_helper_or_timeout_stay_in_the_stack() {
     let helper = "\
 table inet helpers {
   ct helper ftp { type \"ftp\" protocol tcp; }
+  ct timeout long {
+    protocol tcp;
+    l3proto ip
+    policy = { established : 900000 }
+  }
   chain assign {
     type filter hook prerouting priority filter;
     tcp dport 2121 ct helper set \"ftp\"
+    tcp dport 2123 ct timeout set \"long\"
   }
 }
 ";
@@ -223,7 +229,9 @@ table inet helpers {
         return;
     }
     net.forward(&["--conntrack", "--past-firewall"]).ended(0);
-    for (port, reason) in [(2121, "conntrack-helper"), (2122, "forwarded")] {
+    for (port, reason) in
+        [(2121, "conntrack-extension"), (2122, "forwarded"), (2123, "conntrack-extension")]
+    {
         let to = address("10.0.2.2", port);
         let (client, server) = connect(&net.net, to, to);
         let before = net.packets(reason);
@@ -397,4 +405,35 @@ fn connection_tracking_must_not_check_windows() {
     assert!(text.contains("nf_conntrack_tcp_be_liberal=1"), "{text}");
     let text = net.forward(&["--conntrack", "--nat", "10.1.0.2 -> 10.0.2.2"]).error();
     assert!(text.contains("cannot be used with"), "{text}");
+}
+
+#[test]
+fn start_shows_rules_of_the_older_tools() {
+    let net = Net::new("");
+    for (tool, source) in [("iptables", "10.0.1.2"), ("ip6tables", "fd00:0:0:1::2")] {
+        let run = |words: &str| {
+            let mut command = net.net.b.command(&format!("{tool}-legacy")).unwrap();
+            let output = command.args(words.split(' ')).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        run("-S FORWARD");
+        net.forward(&[]).ended(0);
+        run(&format!("-A FORWARD -s {source} -j ACCEPT"));
+        run("-t mangle -A PREROUTING -j ACCEPT");
+        run("-t mangle -A INPUT -j ACCEPT");
+        run("-P FORWARD DROP");
+        let text = net.forward(&[]).error();
+        let chains = [
+            "filter FORWARD: type filter, hook forward, priority 0, policy drop, 1 rule\n",
+            "mangle PREROUTING: type filter, hook prerouting, priority -150, policy accept, 1 rule",
+        ];
+        for chain in chains {
+            assert!(text.contains(&format!("{tool} {chain}")), "{text}");
+        }
+        assert!(!text.contains("INPUT"), "{text}");
+        run("-P FORWARD ACCEPT");
+        run("-F FORWARD");
+        run("-t mangle -F");
+    }
+    net.forward(&[]).ended(0);
 }

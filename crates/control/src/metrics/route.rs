@@ -19,7 +19,9 @@ pub(super) fn add(sheet: &mut Sheet, shown: &RouteReport) {
     let of = |value: fn(&PortReport) -> u64| {
         shown.ports.iter().map(|one| (port(one), value(one))).collect::<Vec<_>>()
     };
-    sheet.totals("route_received_bytes", "Bytes of these packets", of(|one| one.bytes));
+    let bytes = shown.ports.iter().filter_map(|one| Some((port(one), one.bytes?)));
+    let bytes = bytes.collect::<Vec<_>>();
+    sheet.totals("route_received_bytes", "Bytes of these packets", bytes);
     let help = "Packets that routers sent out of a port";
     sheet.totals("route_sent_packets", help, of(|one| one.sent_packets));
     sheet.totals("route_sent_bytes", "Bytes of these packets", of(|one| one.sent_bytes));
@@ -57,8 +59,8 @@ mod tests {
         let port = PortReport {
             name: "eth1".to_owned(),
             vlan: Some(5),
-            packets: 12,
-            bytes: 1200,
+            packets: Some(12),
+            bytes: Some(1200),
             sent_packets: 3,
             sent_bytes: 300,
             reasons: [("forwarded".to_owned(), 11), ("no-neighbour".to_owned(), 1)].into(),
@@ -77,7 +79,8 @@ mod tests {
         add(&mut sheet, &RouteReport { ports: vec![port], next_hops: vec![hop], memory });
         let text = sheet.text();
         for line in [
-            "xway_route_received_packets_total{interface=\"eth1\",vlan=\"5\",reason=\"forwarded\"} 11",
+            "xway_route_received_packets_total\
+             {interface=\"eth1\",vlan=\"5\",reason=\"forwarded\"} 11",
             "xway_route_received_bytes_total{interface=\"eth1\",vlan=\"5\"} 1200",
             "xway_route_sent_packets_total{interface=\"eth1\",vlan=\"5\"} 3",
             "xway_route_next_hop_packets_total\

@@ -5,7 +5,7 @@
 //! Not here: chains of the family `netdev` and `bridge`, which forwarded packets need not meet.
 
 use functions::route::Config;
-use sys::net::{BaseChain, Hook, Nftables, legacy_chains};
+use sys::net::{BaseChain, Hook, base_chains};
 
 use crate::error::{FunctionError, Result};
 
@@ -17,8 +17,7 @@ pub fn check(config: &Config) -> Result<()> {
     if config.past_firewall {
         return Ok(());
     }
-    let mut all = Nftables::open()?.base_chains()?;
-    all.extend(legacy_chains()?);
+    let all = base_chains()?;
     let chains: Vec<_> = all.iter().filter(|chain| is_met(chain, config.conntrack)).collect();
     if chains.is_empty() {
         return Ok(());

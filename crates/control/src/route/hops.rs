@@ -35,13 +35,17 @@ impl Hops {
         self.hops.info().id
     }
 
+    /// The router's ports by number; unused numbers have interface 0.
+    pub fn ports(&self) -> Result<Vec<abi::Port>> {
+        let ports = self.ports.array()?;
+        let port = |bytes: &Vec<u8>| bytes.first_chunk().map(abi::Port::from_bytes);
+        Ok(ports.iter().map(|bytes| port(bytes).unwrap_or_default()).collect())
+    }
+
     /// What was sent to each next hop; `None` stands for all that are not counted one by one.
     pub fn sent(&self) -> Result<Vec<(Option<NextHop>, Count)>> {
-        let ports = self.ports.array()?;
-        let ifindex = |port: u32| {
-            let port = ports.get(port as usize)?.first_chunk().map(abi::Port::from_bytes)?;
-            Some(Ifindex(port.ifindex))
-        };
+        let ports = self.ports()?;
+        let ifindex = |port: u32| Some(Ifindex(ports.get(port as usize)?.ifindex));
         let sent = route::sent(&self.hops, &self.counts)?.into_iter();
         let named = sent.map(|SentTo { hop, count }| {
             (hop.and_then(|(port, mac)| Some((ifindex(port)?, Mac(mac)))), count)

@@ -10,6 +10,7 @@ pub(crate) mod neighbours;
 mod ports;
 mod report;
 mod stop;
+mod top;
 mod unfollowed;
 mod why;
 
@@ -34,6 +35,7 @@ use crate::{Configured, Control, Placement, chain, lockout};
 pub(crate) use ports::LivePorts;
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
+pub use top::{NetworkRate, RouteTop, TopMonitor};
 pub use why::{RouteExplanation, RouteTracer, ingress_of};
 
 /// What to route, and how the program is attached.
@@ -244,8 +246,8 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
-/// tags is bound to that device. All programs share tables; each counts its own packets. Where programs of this
-/// project run already, it joins their chain.
+/// tags is bound to that device. All programs share tables; each counts its own packets. Where
+/// programs of this project run already, it joins their chain.
 fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Result<()> {
     let RouteOptions { config, placement, .. } = options;
     let spec = spec(options, record)?;

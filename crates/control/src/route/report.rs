@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use functions::route;
+use functions::route::{self, abi};
 use functions::stats::Count;
 use packet::Mac;
 use serde::Serialize;
@@ -36,12 +36,13 @@ pub struct RouteReport {
 pub struct PortReport {
     /// Name of the interface.
     pub name: String,
-    /// VLAN of the port; `null` for one whose frames have no tag.
+    /// VLAN ID of the port, of two the outer one; `null` for a port whose frames have no tag.
     pub vlan: Option<u16>,
-    /// Frames that the router's program received from the interface, whatever it decided.
-    pub packets: u64,
+    /// Frames that the router's program received from the interface, with any tags, whatever it
+    /// decided; `null` for a port with a VLAN, whose frames are counted by the interface below.
+    pub packets: Option<u64>,
     /// Bytes of these frames, from the Ethernet header on.
-    pub bytes: u64,
+    pub bytes: Option<u64>,
     /// Frames of all ports that routers sent out of this one. A driver may still drop them:
     /// `xway why-drop`.
     pub sent_packets: u64,
@@ -90,10 +91,31 @@ pub fn show(control: &Control) -> Result<RouteReport> {
     let links = Netlink::open()?.links()?;
     let neighbours = Netlink::open()?.neighbours()?;
     let mut reading = Reading { links: &links, neighbours: &neighbours, ..Reading::default() };
-    if links.iter().any(|link| !link.xdp.is_empty()) {
-        reading.read(&State::read(control)?)?;
+    for (link, router) in routers(control)? {
+        reading.port(&link, &router)?;
+        reading.tables(&router)?;
     }
     Ok(reading.report())
+}
+
+/// Interfaces of this namespace that run a router, each with its generation.
+pub(super) fn routers(control: &Control) -> Result<Vec<(Link, Generation)>> {
+    let mut links = Netlink::open()?.links()?;
+    links.retain(|link| !link.xdp.is_empty());
+    let mut routers = Vec::new();
+    if links.is_empty() {
+        return Ok(routers);
+    }
+    let (state, netns) = (State::read(control)?, NetNs::current()?.id()?);
+    for link in links {
+        let slot = state.slot(netns, link.ifindex);
+        for (_mode, program) in link.xdp.programs() {
+            let generations = slot.generations_of(program)?.into_iter();
+            let own = generations.filter(|one| one.name() == NAME);
+            routers.extend(own.map(|router| (link.clone(), router)));
+        }
+    }
+    Ok(routers)
 }
 
 /// Counts as they are collected.
@@ -104,27 +126,14 @@ struct Reading<'a> {
     /// Ids of the maps of routers that were read.
     tables: BTreeSet<u32>,
     ports: Vec<PortReport>,
+    /// Names of ports by the interfaces that routes name.
+    names: BTreeMap<u32, String>,
     /// By interface and address; `None` is the sum of those that have no number.
     sent: BTreeMap<Option<NextHop>, Count>,
     memory: MemoryReport,
 }
 
-impl<'a> Reading<'a> {
-    fn read(&mut self, state: &State) -> Result<()> {
-        let netns = NetNs::current()?.id()?;
-        for link in self.links {
-            let slot = state.slot(netns, link.ifindex);
-            for (_mode, program) in link.xdp.programs() {
-                let generations = slot.generations_of(program)?;
-                if let Some(router) = generations.iter().find(|one| one.name() == NAME) {
-                    self.port(link, router)?;
-                    self.tables(router)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
+impl Reading<'_> {
     fn port(&mut self, link: &Link, router: &Generation) -> Result<()> {
         let counters = Counters::kept(router)?;
         let counts = counters.map_or(Ok(Counts::default()), |counters| counters.read())?;
@@ -133,10 +142,8 @@ impl<'a> Reading<'a> {
         for ((_, reason), count) in counts.reasons {
             *reasons.entry(reason).or_default() += count.packets;
         }
-        let (name, vlan) = (link.name.clone(), None);
-        let port =
-            PortReport { name, vlan, packets, bytes, sent_packets: 0, sent_bytes: 0, reasons };
-        self.ports.push(port);
+        let (packets, bytes) = (Some(packets), Some(bytes));
+        self.ports.push(PortReport { packets, bytes, reasons, ..unused(link.name.clone(), None) });
         Ok(())
     }
 
@@ -147,6 +154,7 @@ impl<'a> Reading<'a> {
         if !self.tables.insert(hops.id()) {
             return Ok(());
         }
+        hops.ports()?.into_iter().for_each(|port| self.name(port));
         for (hop, count) in hops.sent()? {
             *self.sent.entry(hop).or_default() += count;
         }
@@ -156,12 +164,22 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// The name of a port, which is a row of its own if it has tags.
+    fn name(&mut self, port: abi::Port) {
+        let vlan = vlan_of(&port);
+        let own = if vlan.is_some() { port.ifindex } else { port.device };
+        let Some(link) = self.links.iter().find(|link| link.ifindex.0 == own) else { return };
+        if vlan.is_some() {
+            self.ports.push(unused(link.name.clone(), vlan));
+        }
+        self.names.insert(port.ifindex, link.name.clone());
+    }
+
     fn report(mut self) -> RouteReport {
         for (hop, count) in &self.sent {
             let Some((ifindex, _)) = hop else { continue };
-            let link = self.links.iter().find(|link| link.ifindex == *ifindex);
-            let port = self.ports.iter_mut().find(|port| link.is_some_and(|l| l.name == port.name));
-            if let Some(port) = port {
+            let name = self.names.get(&ifindex.0);
+            if let Some(port) = self.ports.iter_mut().find(|port| Some(&port.name) == name) {
                 port.sent_packets += count.packets;
                 port.sent_bytes += count.bytes;
             }
@@ -196,9 +214,43 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// A port that has counted nothing.
+fn unused(name: String, vlan: Option<u16>) -> PortReport {
+    PortReport {
+        name,
+        vlan,
+        packets: None,
+        bytes: None,
+        sent_packets: 0,
+        sent_bytes: 0,
+        reasons: BTreeMap::new(),
+    }
+}
+
+/// The VLAN ID of a port's frames, of two tags the outer one.
+pub(super) fn vlan_of(port: &abi::Port) -> Option<u16> {
+    let [_, _, high, low] = port.outer;
+    (port.outer != [0; 4]).then(|| u16::from_be_bytes([high, low]) & 0xfff)
+}
+
 fn is_link_local(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vlan_of_a_port_is_in_its_outer_tag() {
+        for (outer, vlan) in
+            [([0; 4], None), ([0x81, 0, 0, 5], Some(5)), ([0x88, 0xa8, 0xef, 0xff], Some(4095))]
+        {
+            let port = abi::Port { outer, ..abi::Port::default() };
+            assert_eq!(vlan_of(&port), vlan, "{outer:02x?}");
+        }
     }
 }

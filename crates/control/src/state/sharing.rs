@@ -72,7 +72,7 @@ fn group(path: &Path) -> io::Result<Option<u32>> {
 }
 
 /// Maps that reports are made of.
-const SHARED: [&str; 22] = [
+const SHARED: [&str; 23] = [
     stats::MAP,
     compose::VERDICTS_MAP,
     LABELS,
@@ -95,6 +95,7 @@ const SHARED: [&str; 22] = [
     route::HOPS,
     route::HOP_COUNTS,
     route::PROCESSORS,
+    route::NETWORKS,
 ];
 /// Pin of the map with the identity of the programs.
 pub const IDENTITY: &str = "identity";

@@ -108,7 +108,7 @@ pub enum Reason {
     NoHeadroom = 32,
     NotEstablished = 33,
     Handshake = 34,
-    ConntrackHelper = 35,
+    ConntrackExtension = 35,
 }
 
 impl Reason {
@@ -148,7 +148,7 @@ impl Reason {
         Self::NoHeadroom,
         Self::NotEstablished,
         Self::Handshake,
-        Self::ConntrackHelper,
+        Self::ConntrackExtension,
     ];
 
     /// As counters, JSON and options spell it.
@@ -189,7 +189,7 @@ impl Reason {
             Self::NoHeadroom => "no-headroom",
             Self::NotEstablished => "not-established",
             Self::Handshake => "handshake",
-            Self::ConntrackHelper => "conntrack-helper",
+            Self::ConntrackExtension => "conntrack-extension",
         }
     }
 }
@@ -374,6 +374,34 @@ impl Key6 {
             port: array::from_fn(|i| bytes[16 + i]),
             protocol: bytes[18],
             side: bytes[19],
+        }
+    }
+}
+
+/// `struct route_network`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Network {
+    pub address: [u8; 8],
+    pub family: u8,
+    pub zero: [u8; 3],
+}
+
+impl Network {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.address);
+        bytes[8] = self.family;
+        bytes[9..12].copy_from_slice(&self.zero);
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            address: array::from_fn(|i| bytes[i]),
+            family: bytes[8],
+            zero: array::from_fn(|i| bytes[9 + i]),
         }
     }
 }

@@ -18,7 +18,7 @@ pub use icmp::{IcmpErrors, IcmpRate};
 pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
 pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of, size_vlans};
 pub use reverse::ReversePath;
-pub use statistics::{Lookups, SentTo, lookups, sent};
+pub use statistics::{Lookups, SentTo, lookups, networks, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
@@ -58,8 +58,12 @@ pub const SETS: &str = "route_sets";
 pub const HOPS: &str = "route_hops";
 /// Name of the map of what was sent to each next hop.
 pub const HOP_COUNTS: &str = "route_hop_counts";
+/// Name of the map of samples by destination network.
+pub const NETWORKS: &str = "route_networks";
+/// Number of routed packets of which one is a sample: `ROUTE_SAMPLED`.
+pub const SAMPLED: u64 = 1024;
 /// The map by which programs of earlier versions, which share none with this one, are recognized.
-pub const NEWEST: &str = HOPS;
+pub const NEWEST: &str = NETWORKS;
 /// Name of the map of timeouts, which only the program that translates connections has.
 pub const TIMEOUTS: &str = "route_timeouts";
 /// Global with the timeout of established TCP connections in milliseconds.

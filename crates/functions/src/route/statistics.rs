@@ -1,9 +1,12 @@
 //! What the program counts beside packets by reason: frames sent to each next hop, and lookups of
 //! the memory of routes.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use packet::Prefix;
 use spec::Map;
 
-use super::abi;
+use super::{SAMPLED, abi};
 use crate::stats::Count;
 
 /// Frames that were sent to a next hop.
@@ -55,6 +58,41 @@ pub fn lookups<M: Map>(processors: &M) -> Result<Lookups, M::Error> {
     Ok(sum)
 }
 
+/// Estimates of the packets that were routed to each destination network, from the samples in the
+/// map [`NETWORKS`](super::NETWORKS).
+///
+/// # Errors
+/// The map cannot be read.
+pub fn networks<M: Map>(samples: &M) -> Result<Vec<(Prefix, Count)>, M::Error> {
+    let mut all = Vec::new();
+    for key in samples.keys()? {
+        let network = key.first_chunk().map(abi::Network::from_bytes).and_then(network);
+        // A network that is forgotten meanwhile has no value.
+        if let (Some(network), Some(value)) = (network, samples.lookup(&key)?) {
+            let Count { packets, bytes } = Count::sum(&value);
+            let (packets, bytes) = (packets * SAMPLED, bytes * SAMPLED);
+            all.push((network, Count { packets, bytes }));
+        }
+    }
+    Ok(all)
+}
+
+fn network(key: abi::Network) -> Option<Prefix> {
+    let [a, b, c, d, e, f, g, h] = key.address;
+    let word = |high, low| u16::from_be_bytes([high, low]);
+    match u32::from(key.family) {
+        AF_INET => Prefix::new(Ipv4Addr::new(a, b, c, d).into(), 24),
+        AF_INET6 => {
+            let [first, second, third, fourth] = [word(a, b), word(c, d), word(e, f), word(g, h)];
+            Prefix::new(Ipv6Addr::new(first, second, third, fourth, 0, 0, 0, 0).into(), 48)
+        }
+        _ => None,
+    }
+}
+
+/// Families of addresses, as the kernel numbers them.
+const AF_INET: u32 = 2;
+const AF_INET6: u32 = 10;
 /// Bits of a MAC address below the number of the port: `ROUTE_MAC_BITS`.
 const MAC_BITS: u32 = 48;
 
@@ -84,6 +122,23 @@ mod tests {
             SentTo { hop: Some((255, [2, 0, 0, 0, 0, 7])), count: count(7) },
         ];
         assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn samples_are_estimates_by_network() {
+        let samples = MemoryMap::new(abi::Network::SIZE, 32, 4);
+        let value: Vec<u8> = [1_u64, 100, 2, 200].iter().flat_map(|n| n.to_le_bytes()).collect();
+        for (family, address) in
+            [(2, [10, 9, 8, 0, 0, 0, 0, 0]), (10, [0x20, 1, 0xd, 0xb8, 0, 7, 0, 0])]
+        {
+            let key = [&address[..], &[family, 0, 0, 0]].concat();
+            samples.update(&key, &value, Expect::Any).unwrap();
+        }
+        let mut networks = networks(&samples).unwrap();
+        networks.sort_by_key(|(network, _)| *network);
+        let names: Vec<_> = networks.iter().map(|(network, _)| network.to_string()).collect();
+        assert_eq!(names, ["10.9.8.0/24", "2001:db8:7::/48"]);
+        assert_eq!(networks[0].1, Count { packets: 3 * SAMPLED, bytes: 300 * SAMPLED });
     }
 
     #[test]

@@ -5,60 +5,31 @@
 use netlink_packet_core::NLM_F_DUMP;
 
 use super::conversation::Request;
+use super::hook::{BaseChain, Hook};
+use super::legacy_chains::legacy_chains;
 use super::nftables::{
     NFGENMSG, NFNETLINK_V0, NFNL_SUBSYS_NFTABLES, NFPROTO_IPV4, Nftables, inside,
 };
 use crate::error::Result;
 
-/// A chain that the stack calls at a hook of IPv4, IPv6 or both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BaseChain {
-    /// `ip`, `ip6` or `inet` of nftables, `iptables` or `ip6tables` of the older tools.
-    pub family: &'static str,
-    pub table: String,
-    pub name: String,
-    /// `filter`, `nat` or `route`.
-    pub kind: String,
-    pub hook: Hook,
-    pub priority: i32,
-    /// What has passed all rules is dropped.
-    pub drops: bool,
-    pub rules: u32,
-}
-
-/// Where a packet is on its way through the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    Prerouting,
-    Input,
-    Forward,
-    Output,
-    Postrouting,
-}
-
-impl Hook {
-    /// As nft writes it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prerouting => "prerouting",
-            Self::Input => "input",
-            Self::Forward => "forward",
-            Self::Output => "output",
-            Self::Postrouting => "postrouting",
-        }
-    }
-
-    pub(super) fn from_number(number: u32) -> Option<Self> {
-        let all = [Self::Prerouting, Self::Input, Self::Forward, Self::Output, Self::Postrouting];
-        all.get(number as usize).copied()
-    }
+/// All base chains for IPv4 and IPv6 of the calling thread's namespace, and the built-in chains of
+/// `iptables-legacy` and `ip6tables-legacy`; none where the kernel has none of both.
+///
+/// Needs `CAP_NET_ADMIN`, and `CAP_NET_RAW` if there are tables of the older tools. Users other
+/// than root cannot read whether there are, and get only those of nftables.
+pub fn base_chains() -> Result<Vec<BaseChain>> {
+    let mut chains = match Nftables::open() {
+        Ok(mut tables) => tables.base_chains()?,
+        Err(error) if error.errno == libc::EPROTONOSUPPORT => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    chains.extend(legacy_chains()?);
+    Ok(chains)
 }
 
 impl Nftables {
-    /// All base chains for IPv4 and IPv6 of the socket's namespace; none where the kernel has no
-    /// nftables. Needs `CAP_NET_ADMIN`.
-    pub fn base_chains(&mut self) -> Result<Vec<BaseChain>> {
+    /// Base chains of the socket's namespace.
+    fn base_chains(&mut self) -> Result<Vec<BaseChain>> {
         let kind = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETCHAIN;
         let payload = vec![NFPROTO_UNSPEC, NFNETLINK_V0, 0, 0];
         let request = Request { call: CALL, object: "", kind, flags: NLM_F_DUMP, payload };

@@ -6,14 +6,13 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use super::base_chains::{BaseChain, Hook};
+use super::hook::{BaseChain, Hook};
 use super::iptables::{HOOK_ENTRY, Iptables, SIZE, VALID_HOOKS};
 use crate::error::{Error, Result};
 
-/// All built-in chains of the calling thread's namespace; none where the kernel has no such tables,
-/// or for users other than root, who cannot read which there are. Needs `CAP_NET_ADMIN` and
-/// `CAP_NET_RAW` if there are tables.
-pub fn legacy_chains() -> Result<Vec<BaseChain>> {
+/// All built-in chains of the calling thread's namespace, as [`base_chains`](super::base_chains())
+/// returns them.
+pub(super) fn legacy_chains() -> Result<Vec<BaseChain>> {
     let mut chains = Vec::new();
     for (is_ipv6, file) in [(false, "ip_tables_names"), (true, "ip6_tables_names")] {
         let path = format!("/proc/thread-self/net/{file}");
@@ -77,7 +76,7 @@ fn chain(
     })
 }
 
-/// Of `include/uapi/linux/netfilter_ipv4.h`.
+/// Priorities of `include/uapi/linux/netfilter_ipv4.h`.
 fn priority(table: &str, hook: Hook) -> i32 {
     match table {
         "raw" => -300,

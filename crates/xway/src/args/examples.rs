@@ -149,6 +149,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Explain one packet of it", "route why flow.pcap --dev eth1 --packet 3"),
         ],
     ),
+    (
+        "route top",
+        &[
+            ("Watch the busiest destination networks", "route top"),
+            ("Print them once, over 5 s", "route top --once --interval 5s"),
+        ],
+    ),
     ("route stop", &[("Stop the router of two interfaces", "route stop eth1 eth2")]),
     ("filter check", &[("Explain a rule file and its warnings", "filter check rules.toml")]),
     (

@@ -2,12 +2,14 @@
 //! of `route start`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use functions::route::Config;
 
 use super::attach::Placement;
 use super::link::LinkArg;
+use super::value::duration;
 
 #[derive(Debug, Subcommand)]
 pub enum RouteAction {
@@ -17,6 +19,8 @@ pub enum RouteAction {
     Stop(RouteStopArgs),
     /// Show what routers receive by port and reason, send by next hop, and remember
     Show,
+    /// Show the busiest destination networks, refreshed until Ctrl-C
+    Top(RouteTopArgs),
     /// Explain why packets are forwarded or not: rule, table, route, next hop and rewrite
     Why(RouteWhyArgs),
 }
@@ -101,4 +105,19 @@ pub struct RouteWhyArgs {
     /// What to do with packets that were captured without an Ethernet header
     #[arg(long, value_enum, default_value_t, value_name = "POLICY")]
     pub link: LinkArg,
+}
+
+#[derive(Debug, Args)]
+pub struct RouteTopArgs {
+    /// Interval over which rates are measured, such as 500ms or 2s
+    #[arg(long, default_value = "1s", value_parser = duration, value_name = "TIME")]
+    pub interval: Duration,
+
+    /// End after this number of intervals (default: at Ctrl-C)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// Print a table for one interval, also on a terminal
+    #[arg(long, conflicts_with = "count")]
+    pub once: bool,
 }

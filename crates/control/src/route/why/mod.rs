@@ -16,14 +16,14 @@ use packet::Mac;
 use serde::Serialize;
 use spec::{Expect, Input, Map as _};
 use sys::net::{Link, Netlink};
-use sys::netns::NetNs;
 
 use super::NAME;
+use super::report::{routers, vlan_of};
 use crate::Control;
 use crate::composition::link;
 use crate::error::{FunctionError, Malformed, Result};
 use crate::record::Record;
-use crate::state::{Generation, State};
+use crate::state::Generation;
 use crate::target::find_link;
 use steps::Step;
 
@@ -83,16 +83,10 @@ impl RouteTracer {
     pub fn begin(control: &Control, interface: &str) -> Result<Self> {
         let link = find_link(interface)?;
         let no_router = || FunctionError::NoRouter { interface: interface.to_owned() };
-        if link.xdp.is_empty() {
-            return Err(no_router().into());
-        }
-        let slot = State::read(control)?.slot(NetNs::current()?.id()?, link.ifindex);
-        let mut generations = Vec::new();
-        for (_mode, program) in link.xdp.programs() {
-            generations.extend(slot.generations_of(program)?);
-        }
-        let router = generations.iter().find(|one| one.name() == NAME).ok_or_else(no_router)?;
-        let (twin, labels) = twin(router)?;
+        let mut routers = routers(control)?.into_iter();
+        let router = routers.find(|(other, _)| other.ifindex == link.ifindex);
+        let (_, router) = router.ok_or_else(no_router)?;
+        let (twin, labels) = twin(&router)?;
         let links = Netlink::open()?.links()?;
         Ok(Self { link, twin, labels, seen: Stats::default(), links })
     }
@@ -115,6 +109,10 @@ impl RouteTracer {
         let mut sent = self.sent()?.into_iter();
         let hop = sent.find(|hop| !sent_before.contains(hop)).and_then(|sent| sent.hop);
         let egress = hop.map_or(Ok(None), |(port, _)| self.port(port))?;
+        let name = |port: &abi::Port| {
+            let link = self.links.iter().find(|link| link.ifindex.0 == port.ifindex);
+            link.map(|link| link.name.clone())
+        };
         let verdict = outcome.verdict().name();
         let packets = [frame, &outcome.packet];
         let explained = steps::explain((verdict, &reason), packets, &self.link, &self.links)?;
@@ -122,8 +120,8 @@ impl RouteTracer {
             n,
             ingress: self.link.name.clone(),
             verdict,
-            port: egress,
-            vlan: None,
+            port: egress.as_ref().and_then(name),
+            vlan: egress.as_ref().and_then(vlan_of),
             next_hop: explained.next_hop,
             reason,
             steps: explained.steps,
@@ -134,15 +132,16 @@ impl RouteTracer {
         Ok(route::sent(self.twin.map(route::HOPS)?, self.twin.map(route::HOP_COUNTS)?)?)
     }
 
-    /// Name of the interface of a port.
-    fn port(&self, number: u32) -> Result<Option<String>> {
+    fn port(&self, number: u32) -> Result<Option<abi::Port>> {
         let bytes = self.twin.map(route::PORTS)?.lookup(&number.to_ne_bytes())?;
         let port = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
-        let ifindex = port.map(abi::Port::from_bytes).map(|port| port.ifindex);
-        let link = self.links.iter().find(|link| Some(link.ifindex.0) == ifindex);
-        Ok(link.map(|link| link.name.clone()))
+        Ok(port.map(abi::Port::from_bytes))
     }
 }
+
+/// Maps that the copy of a program has in common with it, because it only reads them.
+const SHARED: [&str; 6] =
+    [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::INDEX, route::TAGGED];
 
 /// A copy of a router's program, with its constants and tables; and the names of its reasons.
 fn twin(router: &Generation) -> Result<(Object, Vec<String>)> {
@@ -156,7 +155,7 @@ fn twin(router: &Generation) -> Result<(Object, Vec<String>)> {
     unused.for_each(|def| def.max_entries = 1);
     let labels = spec.btf.as_ref().and_then(stats::labels).unwrap_or_default();
     let mut reuse = Vec::new();
-    for name in [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::INDEX] {
+    for name in SHARED {
         reuse.push((name.to_owned(), router.map(name)?));
     }
     let programs = Some(vec![route::PROGRAM.to_owned()]);

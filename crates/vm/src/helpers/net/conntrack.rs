@@ -1,8 +1,8 @@
 //! Connection tracking: lookup, insertion, change and address translation of connections.
 //!
-//! A connection is lent as `struct nf_conn` with the layout of the object's own types: status, mark,
-//! timeout, endpoints and whether TCP is established can be read, the mark can be written; all
-//! other fields are zero.
+//! A connection is lent as `struct nf_conn` with the layout of the object's own types: status,
+//! mark, timeout, endpoints and whether TCP is established can be read, the mark can be written;
+//! all other fields are zero.
 
 use std::net::{IpAddr, SocketAddr};
 

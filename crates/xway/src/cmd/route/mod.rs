@@ -3,6 +3,7 @@
 mod show;
 pub mod start;
 mod stop;
+mod top;
 mod why;
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ pub fn run(action: &RouteAction, context: &Context) -> Result<Exit> {
         RouteAction::Start(args) => start::run(args, context),
         RouteAction::Stop(args) => stop::run(args, context),
         RouteAction::Show => show::run(context),
+        RouteAction::Top(args) => top::run(args, context),
         RouteAction::Why(args) => why::run(args, context),
     }
 }

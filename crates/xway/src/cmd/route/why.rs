@@ -79,8 +79,8 @@ impl Tracers<'_> {
     }
 }
 
-/// The bytes of a frame in hexadecimal digits, which colons and spaces may separate; `None` if it
-/// is no such text, or the name of a file.
+/// The bytes of a frame in hexadecimal digits, which colons and spaces may separate; `None` for
+/// other text, and for the name of a file.
 fn digits(what: &Path) -> Option<Vec<u8>> {
     if what.exists() {
         return None;

@@ -1,6 +1,7 @@
 //! Text of `route`; that of `route start` is in `attach`, since other functions print it too.
 
 mod show;
+mod top;
 mod why;
 
 use control::route::Stopped;
