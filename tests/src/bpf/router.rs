@@ -219,6 +219,11 @@ impl Real {
         }
     }
 
+    /// Number of packets that the attached program counted for a reason.
+    pub fn count(&self, reason: &str) -> u64 {
+        self.attached.count(reason)
+    }
+
     /// `ip` with these words on the router.
     pub fn ip(&self, words: &str) {
         let mut command = self.net.b.command("ip").unwrap();
