@@ -16,7 +16,7 @@ MISSING   = $(shell for p in $(PACKAGES); do \
 
 .PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests install-check \
 	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test \
-	libxdp-test libxdp-bench
+	libxdp-test libxdp-bench route-vm-test
 
 build:
 	$(CARGO) build --release
@@ -166,6 +166,10 @@ reboot-test: deb
 libxdp-test: build
 	$(SUDO) dist/test-libxdp $(XWAY) bpf/prebuilt/test
 
+# In such a machine, which has VLAN devices and bonds: the router between them.
+route-vm-test: build
+	$(SUDO) dist/test-route-vlan $(XWAY)
+
 # In the same machine: instructions that a packet costs in a chain and under libxdp's dispatcher.
 libxdp-bench: build
 	$(SUDO) dist/bench-libxdp $(XWAY) bpf/prebuilt/chain.o
@@ -215,7 +219,7 @@ fuzz: cargo-fuzz
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)
 	$(SUDO) sh .ci/apt-install mmdebstrap qemu-system-x86
-	$(MAKE) deb-test reboot-test libxdp-test
+	$(MAKE) deb-test reboot-test libxdp-test route-vm-test
 
 clean:
 	$(CARGO) clean

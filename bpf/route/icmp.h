@@ -108,18 +108,22 @@ xway_inline int route_find_sender(struct xdp_md *ctx, struct bpf_fib_lookup *bac
 	return result == BPF_FIB_LKUP_RET_SUCCESS;
 }
 
-/* Number of the port through which the error leaves; 0 if it is not a port. */
+/*
+ * Number of the port through which the error leaves; 0 if it is not a port. That is also the one
+ * that the packet came in from, if possible: a veth does not wake a peer without a program for
+ * XDP_TX.
+ */
 xway_inline int route_find_exit(const struct xdp_md *ctx, __u32 ifindex, __u32 *number)
 {
 	struct route_port *port;
 
-	*number = ROUTE_UNKNOWN_PORT;
-	if (ifindex == ctx->ingress_ifindex)
-		return 1;
 	*number = route_port_of(ifindex);
 	port = route_port(*number);
 	/* Without tags, which are written to forwarded packets only. */
-	return port && port->ifindex == ifindex && !port->outer;
+	if (port && port->ifindex == ifindex && !port->outer)
+		return 1;
+	*number = ROUTE_UNKNOWN_PORT;
+	return !port && ifindex == ctx->ingress_ifindex;
 }
 
 /* Makes a frame of the length with `head` bytes before what it has now. */

@@ -28,7 +28,10 @@ struct route_way {
 	__u64 mac;
 	/* Selects samples. */
 	__u32 turn;
-	/* The packet may have been translated: an error must not quote it. */
+	/*
+	 * The packet may have been translated, so an error must not quote it; or it has tags, which
+	 * the error must have, too: the stack sends it.
+	 */
 	__u32 leaves_errors;
 };
 
@@ -181,16 +184,14 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 }
 
 /*
- * Bytes of the frame after the Ethernet header and tags, all of which are sent: also those after
- * the IP packet, which the stack would remove.
+ * Bytes of the frame from the IP header on, all of which are sent: also those after the IP packet,
+ * which the stack would remove.
  */
-xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur)
+xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur, const void *ip)
 {
-	__u64 length = xway_frame_bytes(ctx, cur->frags) - sizeof(struct ethhdr);
-
-	/* Of 32 bits, the difference of two pointers would be refused. */
-	xway_opaque(length);
-	return length - cur->tags * sizeof(struct xway_vlan);
+	if (cur->frags)
+		return bpf_xdp_get_buff_len(ctx) - (ip - xway_data(ctx));
+	return cur->end - ip;
 }
 
 /*

@@ -81,6 +81,9 @@ enum xway_reason {
 /* Number of ports that a router can have. */
 #define ROUTE_PORTS 256
 
+/* Number of VLANs of 802.1Q on an interface. */
+#define ROUTE_VLANS 4096
+
 /*
  * An interface that the kernel routes by: one that the program is attached to, or a VLAN device or
  * bond on such a one. Its number is its index.

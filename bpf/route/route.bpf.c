@@ -136,7 +136,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.family = ROUTE_AF_INET,
 	};
 	route_toward(&established, &flow);
-	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
+	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
 	reason = route_restrict(ctx, reason, &flow, source, ip->ttl);
 	if (reason == XWAY_FORWARDED) {
 		route_apply4(&established, ip);
@@ -198,7 +198,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
 	route_toward(&established, &flow);
-	reason = route_decide(ctx, &flow, route_length(ctx, cur), way);
+	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
 	reason = route_restrict(ctx, reason, &flow, source, ip->hop_limit);
 	if (reason == XWAY_FORWARDED) {
 		route_apply6(&established, ip);
@@ -207,31 +207,27 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	return reason;
 }
 
-xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_tags *tags,
-					 struct route_way *way)
+xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct route_way *way)
 {
+	struct route_arrival arrival = {};
 	enum xway_reason reason;
 	struct xway_cursor cur;
 	struct ethhdr *eth;
-	__u32 ingress;
 
 	xway_cursor(&cur, ctx, frags);
-	reason = route_parse_eth(ctx, &cur, &eth, tags);
+	reason = route_arrive(ctx, &cur, &eth, &arrival, way);
 	if (reason != XWAY_FORWARDED)
 		return reason;
 	if (eth->h_dest[0] & 1)
 		return XWAY_NOT_ROUTABLE;
-	ingress = route_tagged_port(ctx, tags);
-	if (ingress == ROUTE_UNKNOWN_TAGS)
-		return XWAY_TAGGED;
-	if (tags->type == xway_htons(ETH_P_IP))
-		reason = route_ipv4(ctx, &cur, eth, ingress, way);
-	else if (tags->type == xway_htons(ETH_P_IPV6))
-		reason = route_ipv6(ctx, &cur, eth, ingress, way);
+	if (arrival.type == xway_htons(ETH_P_IP))
+		reason = route_ipv4(ctx, &cur, eth, arrival.ingress, way);
+	else if (arrival.type == xway_htons(ETH_P_IPV6))
+		reason = route_ipv6(ctx, &cur, eth, arrival.ingress, way);
 	else
 		return XWAY_NOT_IP;
 	if (reason == XWAY_FORWARDED)
-		reason = route_send(ctx, eth, tags, way);
+		reason = route_send(ctx, eth, &arrival, way);
 	return reason;
 }
 
@@ -282,12 +278,10 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 {
 	__u64 length = xway_frame_bytes(ctx, frags);
 	struct route_way way = {};
-	struct route_tags tags = {};
-	enum xway_reason reason = route_judge(ctx, frags, &tags, &way);
+	enum xway_reason reason = route_judge(ctx, frags, &way);
 	__u32 verdict, answer;
 
-	/* The stack sends the errors about tagged packets, which go back with the same tags. */
-	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors && !tags.outer) {
+	if (route_icmp_errors && route_has_error(reason) && !way.leaves_errors) {
 		answer = route_answer(ctx, reason, way.mtu, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;

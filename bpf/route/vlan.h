@@ -9,7 +9,7 @@
  * the inner one; a second tag that is added has those of the outer one.
  *
  * Rule: the length of the tags is computed without branches, so that the verifier checks what
- * follows once for all lengths.
+ * follows once for all lengths; and little is kept of them, for frames without tags.
  */
 #ifndef ROUTE_VLAN_H
 #define ROUTE_VLAN_H
@@ -29,6 +29,8 @@
 #define ROUTE_TAG_PRIORITY xway_htonl(0x0000f000)
 #define ROUTE_TAG_VID xway_htonl(0x00000fff)
 
+#define xway_unlikely(x) __builtin_expect(!!(x), 0)
+
 /* Offset of the EtherType or first tag. */
 #define ROUTE_TAGS_AT (2 * ETH_ALEN)
 
@@ -40,46 +42,113 @@ struct {
 	__type(value, __u32);
 } route_tagged SEC(".maps");
 
-/* Tags of a frame that came in. */
-struct route_tags {
-	/* As in the frame; 0 for none. The outer one may be of the device. */
-	__be32 outer;
-	__be32 inner;
-	/* Bytes of the tags that are in the frame. */
-	__u32 bytes;
+/*
+ * Numbers of ports that have one 802.1Q tag, which are found faster: the number of the device's
+ * port and the VLAN ID select the entry, which is one more than the port's number, or 0 for none.
+ * User space sets the size; for other devices there is the map above.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROUTE_VLANS);
+	__type(key, __u32);
+	__type(value, __u32);
+} route_vlans SEC(".maps");
+
+/* The number of no port, because the frame has tags that no port has. */
+#define ROUTE_UNKNOWN_TAGS (ROUTE_UNKNOWN_PORT + 1)
+
+/* How a frame came in. */
+struct route_arrival {
+	/* Number of the port, or one of the above. */
+	__u32 ingress;
+	/*
+	 * Bytes of the tags that are in the frame, ROUTE_TAG_BYTES, and the priorities of both:
+	 * that of the outer one in the place that it has in a tag, the other one lower.
+	 */
+	__u32 tags;
 	/* EtherType after the tags. */
 	__be16 type;
 };
+#define ROUTE_TAG_BYTES 0xc
+#define ROUTE_INNER_SHIFT 4
 
 /* All ones if the EtherType is that of a tag, or else 0; without branches. */
 xway_inline __u64 route_is_tag(__be16 type)
 {
-	__u64 customer = (__u64)(type ^ xway_htons(ETH_P_8021Q)) - 1;
-	__u64 service = (__u64)(type ^ xway_htons(ETH_P_8021AD)) - 1;
+	__u64 customer = type ^ xway_htons(ETH_P_8021Q);
+	__u64 service = type ^ xway_htons(ETH_P_8021AD);
 
-	return -((customer | service) >> 63);
+	/* The compiler would make comparisons and branches of the rest. */
+	xway_opaque(customer);
+	xway_opaque(service);
+	return -(((customer - 1) | (service - 1)) >> 63);
 }
 
-/* Reads the tags of a frame that has one, from its type on. */
-xway_inline void route_read_tags(const struct ethhdr *eth, struct route_tags *tags)
+/* Number of the port that frames with these tags come in from. */
+xway_inline __u32 route_tagged_port(struct xdp_md *ctx, __be32 outer, __be32 inner)
+{
+	struct route_tagged key = { .device = ctx->ingress_ifindex };
+	__u32 *number, vlan;
+
+	inner &= ROUTE_TAG_NAME;
+	if (!(inner & ROUTE_TAG_VID))
+		inner = 0;
+	outer &= ROUTE_TAG_NAME;
+	if (!(outer & ROUTE_TAG_VID)) {
+		outer = inner;
+		inner = 0;
+	}
+	if (!outer)
+		return route_ingress_port(ctx);
+	vlan = route_ingress_port(ctx) * ROUTE_VLANS + (xway_ntohl(outer) & 0xfff);
+	if (!inner && (__u16)outer == xway_htons(ETH_P_8021Q)) {
+		number = bpf_map_lookup_elem(&route_vlans, &vlan);
+		if (number)
+			return *number ? *number - 1 : ROUTE_UNKNOWN_TAGS;
+	}
+	key.outer = outer;
+	key.inner = inner;
+	number = bpf_map_lookup_elem(&route_tagged, &key);
+	return number ? *number : ROUTE_UNKNOWN_TAGS;
+}
+
+/*
+ * Reads the tags of a frame that has one, in the frame or of the device; -1 if there are more than
+ * two.
+ */
+xway_inline int route_read_tags(struct xdp_md *ctx, const struct ethhdr *eth, __u64 stripped,
+				struct route_arrival *arrival)
 {
 	const __be32 *words = (const void *)eth + ROUTE_TAGS_AT;
-	__be16 next = words[1];
-	__u64 has_two = route_is_tag(next);
-	__be16 last = *(const __be16 *)(words + 2);
+	__be16 next = words[1], last = *(const __be16 *)(words + 2);
+	__u64 has_one = route_is_tag(arrival->type), has_two = has_one & route_is_tag(next);
+	__be32 outer = words[0] & has_one, inner = words[1] & has_two;
+	__be16 after = next ^ ((next ^ last) & has_two);
 
-	tags->outer = words[0];
-	tags->inner = words[1] & has_two;
-	tags->bytes = sizeof(struct xway_vlan) + (has_two & sizeof(struct xway_vlan));
-	tags->type = next ^ ((next ^ last) & has_two);
+	arrival->tags = (has_one & 4) + (has_two & 4);
+	arrival->type ^= (arrival->type ^ after) & has_one;
+	if (stripped) {
+		if (inner)
+			return -1;
+		inner = outer;
+		outer = stripped >> 32 | (__be32)xway_htons(stripped & 0xffff) << 16;
+	}
+	if (xway_is_tag(arrival->type))
+		return -1;
+	arrival->ingress = route_tagged_port(ctx, outer, inner);
+	inner = inner ? inner : outer;
+	arrival->tags |= outer & ROUTE_TAG_PRIORITY;
+	arrival->tags |= (inner & ROUTE_TAG_PRIORITY) >> ROUTE_INNER_SHIFT;
+	return 0;
 }
 
 /*
  * Takes the Ethernet header and up to two tags; XWAY_FORWARDED, or why the frame is not routed. All
  * frames are compared with the length of two tags, which no IP packet is shorter than.
  */
-xway_inline enum xway_reason route_parse_eth(struct xdp_md *ctx, struct xway_cursor *cur,
-					     struct ethhdr **eth, struct route_tags *tags)
+xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor *cur,
+					  struct ethhdr **eth, struct route_arrival *arrival,
+					  struct route_way *way)
 {
 	__u64 stripped = xway_stripped_tag(ctx);
 	struct ethhdr *header = cur->pos;
@@ -91,66 +160,36 @@ xway_inline enum xway_reason route_parse_eth(struct xdp_md *ctx, struct xway_cur
 
 		if (type < 0)
 			return cur->fault;
-		if (cur->tags | stripped)
+		if (cur->tags || stripped)
 			return XWAY_TAGGED;
 		return type == ETH_P_IP || type == ETH_P_IPV6 ? XWAY_TRUNCATED : XWAY_NOT_IP;
 	}
-	tags->type = header->h_proto;
-	if (xway_is_tag(tags->type))
-		route_read_tags(header, tags);
-	if (stripped) {
-		if (tags->inner)
+	arrival->type = header->h_proto;
+	if (xway_unlikely(xway_is_tag(arrival->type) || stripped)) {
+		way->leaves_errors = 1;
+		if (route_read_tags(ctx, header, stripped, arrival) < 0 ||
+		    arrival->ingress == ROUTE_UNKNOWN_TAGS)
 			return XWAY_TAGGED;
-		tags->inner = tags->outer;
-		tags->outer = stripped >> 32 | (__be32)xway_htons(stripped & 0xffff) << 16;
+	} else {
+		arrival->ingress = route_ingress_port(ctx);
 	}
-	if (xway_is_tag(tags->type))
-		return XWAY_TAGGED;
-	bytes = tags->bytes & 0xc;
+	bytes = arrival->tags & ROUTE_TAG_BYTES;
 	xway_opaque(bytes);
-	bytes &= 0xc;
-	cur->tags = bytes / sizeof(struct xway_vlan);
-	cur->pos = (void *)(header + 1) + bytes;
+	cur->pos = (void *)(header + 1) + (bytes & ROUTE_TAG_BYTES);
 	return XWAY_FORWARDED;
 }
 
-/* The number of no port, because the frame has tags that no port has. */
-#define ROUTE_UNKNOWN_TAGS (ROUTE_UNKNOWN_PORT + 1)
-
-/* Number of the port that the frame came in from, or one of the above. */
-xway_inline __u32 route_tagged_port(struct xdp_md *ctx, const struct route_tags *tags)
-{
-	struct route_tagged key = {
-		.device = ctx->ingress_ifindex,
-		.outer = tags->outer & ROUTE_TAG_NAME,
-		.inner = tags->inner & ROUTE_TAG_NAME,
-	};
-	__u32 *number;
-
-	if (!(key.inner & ROUTE_TAG_VID))
-		key.inner = 0;
-	if (!(key.outer & ROUTE_TAG_VID)) {
-		key.outer = key.inner;
-		key.inner = 0;
-	}
-	if (!key.outer)
-		return route_ingress_port(ctx);
-	number = bpf_map_lookup_elem(&route_tagged, &key);
-	return number ? *number : ROUTE_UNKNOWN_TAGS;
-}
-
 /* Undoes the change of the packet's TTL or hop limit, for the stack to make it. */
-xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_tags *tags)
+xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_arrival *arrival)
 {
-	__u32 bytes = tags->bytes & 0xc;
+	__u32 bytes = arrival->tags & ROUTE_TAG_BYTES;
 	struct iphdr *ip;
 
 	xway_opaque(bytes);
-	bytes &= 0xc;
-	ip = xway_data(ctx) + sizeof(struct ethhdr) + bytes;
+	ip = xway_data(ctx) + sizeof(struct ethhdr) + (bytes & ROUTE_TAG_BYTES);
 	if ((void *)(ip + 1) > xway_data_end(ctx))
 		return;
-	if (tags->type == xway_htons(ETH_P_IPV6)) {
+	if (ip->version == 6) {
 		((struct ipv6hdr *)ip)->hop_limit++;
 		return;
 	}
@@ -158,47 +197,49 @@ xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_tags *
 	ip->ttl++;
 }
 
-/* Writes the addresses and the port's tags before the packet. */
-xway_inline enum xway_reason route_retag(struct xdp_md *ctx, struct route_tags *tags,
+/* Writes the addresses and the port's tags before the packet; XWAY_FORWARDED, or what prevents it. */
+xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_arrival *arrival,
 					 const struct route_port *port, __u64 mac)
 {
-	__be32 second = tags->inner ? tags->inner : tags->outer;
 	/* Each is read once: user space may change the port. */
 	__be32 outer = *(volatile __be32 *)&port->outer;
 	__be32 inner = outer ? *(volatile __be32 *)&port->inner : 0;
-	int grown = (outer ? 4 : 0) + (inner ? 4 : 0) - tags->bytes;
+	int more = (outer ? 4 : 0) + (inner ? 4 : 0) - (arrival->tags & ROUTE_TAG_BYTES);
 	__u64 own = port->mac;
 	struct ethhdr *eth;
 	__be32 *words;
+	__u8 *version;
 
-	if (grown && bpf_xdp_adjust_head(ctx, -grown)) {
-		route_restore_ttl(ctx, tags);
+	if (more && bpf_xdp_adjust_head(ctx, -more)) {
+		route_restore_ttl(ctx, arrival);
 		return XWAY_NO_HEADROOM;
 	}
 	eth = xway_data(ctx);
 	words = (void *)eth + ROUTE_TAGS_AT;
-	if ((void *)words + 10 > xway_data_end(ctx))
+	if ((void *)words + 11 > xway_data_end(ctx))
 		return XWAY_TRUNCATED;
 	*(__u64 *)eth->h_dest = (mac & ROUTE_MAC) | own << ROUTE_MAC_BITS;
 	*(__u32 *)(eth->h_source + 2) = own >> 16;
 	if (outer)
-		*words++ = outer | (tags->outer & ROUTE_TAG_PRIORITY);
+		*words++ = outer | (arrival->tags & ROUTE_TAG_PRIORITY);
 	if (inner)
-		*words++ = inner | (second & ROUTE_TAG_PRIORITY);
-	*(__be16 *)words = tags->type;
+		*words++ = inner | (arrival->tags << ROUTE_INNER_SHIFT & ROUTE_TAG_PRIORITY);
+	version = (__u8 *)words + 2;
+	*(__be16 *)words = *version >> 4 == 6 ? xway_htons(ETH_P_IPV6) : xway_htons(ETH_P_IP);
 	return XWAY_FORWARDED;
 }
 
-/* Gives the frame the addresses and tags that it is sent with; XWAY_FORWARDED or what prevents it. */
+/* Gives the frame the addresses and tags that it is sent with; as above. */
 xway_inline enum xway_reason route_send(struct xdp_md *ctx, struct ethhdr *eth,
-					struct route_tags *tags, const struct route_way *way)
+					const struct route_arrival *arrival,
+					const struct route_way *way)
 {
 	struct route_port *port = route_port(way->egress);
 
 	if (!port)
 		return XWAY_NO_EGRESS;
-	if (tags->bytes || port->outer)
-		return route_retag(ctx, tags, port, way->mac);
+	if (xway_unlikely((arrival->tags & ROUTE_TAG_BYTES) | port->outer))
+		return route_retag(ctx, arrival, port, way->mac);
 	*(__u64 *)eth->h_dest = (way->mac & ROUTE_MAC) | port->mac << ROUTE_MAC_BITS;
 	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
 	return XWAY_FORWARDED;

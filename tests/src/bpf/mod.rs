@@ -87,12 +87,19 @@ impl<R: Arm> Judge<R> {
         self.runtime.map(name).unwrap()
     }
 
+    /// Number of packets of a reason, of all that the program met.
+    pub fn count(&self, reason: &str) -> u64 {
+        let now = Stats::read(self.map(stats::MAP), &self.labels).unwrap();
+        let of = now.rows.iter().filter(|row| row.reason == reason);
+        of.map(|row| row.count.packets).sum()
+    }
+
     /// Runs the packet and finds the one counter that it moved.
     pub fn judge(&mut self, packet: &[u8], ingress_ifindex: u32) -> Judgement {
         self.judge_input(&Input { packet: packet.to_vec(), ingress_ifindex, ..Input::default() })
     }
 
-    /// The same for a packet with metadata.
+    /// Runs a packet that has metadata, and finds the one counter that it moved.
     pub fn judge_input(&mut self, input: &Input) -> Judgement {
         let packet = &input.packet;
         let outcome = self.runtime.run(self.program, input).unwrap();

@@ -7,12 +7,13 @@
 use std::convert::Infallible;
 
 use functions::route::{self, Config, Maps, PROGRAM, PortMaps};
+use functions::tags;
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
 use packet::Mac;
 use spec::{Input, Spec};
-use vm::world::{Route, RouteKind, World};
+use vm::world::{ReceivedVlan, Route, RouteKind, World};
 use vm::{Options, VmRuntime};
 
 use super::{Arm, Judge, Judgement};
@@ -39,6 +40,9 @@ pub enum Change {
     /// fd00:0:0:NUMBER::1; host 2 of these networks is known. Both have the MAC addresses of
     /// [`vlan_mac`].
     Owner(u8),
+    /// The interface towards `a` takes a tag out of each frame, of which the program asks it:
+    /// protocol, and priority and ID. Only in the engine.
+    Stripped(u16, u16),
     /// Connections that the engine tracks, as an environment in TOML; the kernel has real ones.
     Connections(&'static str),
 }
@@ -83,6 +87,11 @@ impl<R: Routed> Forward<R> {
         let mut spec = Spec::parse("forward", config.object()).unwrap();
         config.apply(&mut spec).unwrap();
         config.size_memory(&mut spec, sys::cpu::possible().unwrap()).unwrap();
+        let devices = [0, 1].map(|ifindex| route::Port::untagged(ifindex, None));
+        route::size_vlans(&mut spec, &devices);
+        if changes.iter().any(|change| matches!(change, Change::Stripped(..))) {
+            tags::ask_device(&mut spec, &[PROGRAM]).unwrap();
+        }
         let (site, judge, ports) = R::build(&spec, changes);
         let this = Self { site, judge, ports };
         this.update(config, &this.ports);
@@ -188,6 +197,7 @@ impl Real {
                 self.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "0").unwrap();
             }
             Change::Owner(number) => self.own(number),
+            Change::Stripped(..) => panic!("a test run has no device that strips tags"),
             Change::Connections(_) => panic!("only the kernel itself tracks connections"),
         }
     }
@@ -207,6 +217,11 @@ impl Real {
             let words = format!("lladdr {far} dev {name} nud permanent");
             self.ip(&format!("neigh replace {network}2 {words}"));
         }
+    }
+
+    /// Number of packets that the attached program counted for a reason.
+    pub fn count(&self, reason: &str) -> u64 {
+        self.attached.count(reason)
     }
 
     /// `ip` with these words on the router.
@@ -255,6 +270,9 @@ fn changed(mut world: World, change: &Change) -> World {
         }
         Change::Mtu(mtu) => world.interfaces[1].mtu = mtu,
         Change::NotForwarding => world.interfaces[0].forward_ipv4 = false,
+        Change::Stripped(protocol, tci) => {
+            world.interfaces[0].received.vlan = Some(ReceivedVlan { protocol, tci });
+        }
         Change::Owner(number) => {
             let more = OWNER
                 .replace("MAC1", &vlan_mac(number, 1))

@@ -1,10 +1,13 @@
 //! ICMP errors that the router sends itself: the same as those of Linux' own router on the same
 //! topology, within limits, and as sockets read them.
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
 use functions::route::{Config, IcmpErrors, IcmpRate};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
-use lab::{Capture, LinkOptions, Router};
+use lab::{Capture, Host, LinkOptions, Router};
 use packet::checksum;
 use spec::Verdict;
 use vm::VmRuntime;
@@ -112,10 +115,7 @@ impl Linux {
             Change::Mtu(mtu) => format!("link set eth1 mtu {mtu}"),
             _ => unreachable!("not among the changes"),
         });
-        for words in words {
-            let status = net.b.command("ip").unwrap().args(words.split(' ')).status();
-            assert!(status.unwrap().success(), "ip {words}");
-        }
+        words.iter().for_each(|words| ip(&net.b, words));
         let wire = Capture::open(&net.a, "eth0").unwrap();
         Self { _net: net, wire }
     }
@@ -161,7 +161,11 @@ fn answers_are_those_of_linux_from_kernel_and_engine() {
     for (name, packet, reason) in answered() {
         let expected = comparable(linux.answer(&packet));
         for judgement in [kernel.judge(Port::Eth0, &packet), engine.judge(Port::Eth0, &packet)] {
-            assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Tx, reason), "{name}");
+            assert_eq!(
+                (judgement.verdict, &*judgement.reason),
+                (Verdict::Redirect, reason),
+                "{name}"
+            );
             assert_eq!(check(&judgement.packet), Ok(()), "{name}");
             let ours = comparable(judgement.packet);
             assert_eq!(packet::hex(&ours), packet::hex(&expected), "{name}");
@@ -259,3 +263,60 @@ fn limits_are_by_network_and_in_total<R: Routed>() {
 /// No limits of the kernel's own errors.
 const UNLIMITED: [(&str, &str); 3] =
     [("ipv4/icmp_ratemask", "0"), ("ipv6/icmp/ratelimit", "0"), ("ipv6/icmp/ratemask", "129")];
+
+/// What sockets of `a` make of the answers. Only the program answers: the stack of the router sees
+/// none of these packets.
+#[test]
+fn sockets_read_the_errors() {
+    let forward = Forward::<KernelRuntime>::configured(&unlimited(), &CHANGES);
+    let (client, server) = (&forward.site.net.a, &forward.site.net.c);
+    let connect = |to: &str| {
+        let to: SocketAddr = to.parse().unwrap();
+        client.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap()
+    };
+    for words in [
+        "route replace 10.0.2.0/24 via 10.0.1.1 hoplimit 1",
+        "route add 198.51.0.0/16 via 10.0.1.1",
+    ] {
+        ip(client, words);
+    }
+    for words in [
+        "route replace fd00:0:0:2::/64 via fd00:0:0:1::1 hoplimit 1",
+        "route add fd00::/8 via fd00:0:0:1::1",
+    ] {
+        ip(client, &format!("-6 {words}"));
+    }
+    for (to, kind, reason) in [
+        ("10.0.2.2:7", ErrorKind::HostUnreachable, "sent-time-exceeded"),
+        ("[fd00:0:0:2::2]:7", ErrorKind::HostUnreachable, "sent-time-exceeded"),
+        ("198.51.101.1:7", ErrorKind::HostUnreachable, "sent-unreachable"),
+        ("[fd03::1]:7", ErrorKind::NetworkUnreachable, "sent-unreachable"),
+        ("198.51.102.1:7", ErrorKind::HostUnreachable, "sent-prohibited"),
+        ("[fd04::1]:7", ErrorKind::PermissionDenied, "sent-prohibited"),
+    ] {
+        let before = forward.site.count(reason);
+        let error = connect(to).map(|_| ()).unwrap_err();
+        assert!(forward.site.count(reason) > before, "{to}: {reason}, {error}");
+        assert_eq!(error.kind(), kind, "{to}");
+    }
+    ip(client, "route replace 10.0.2.0/24 via 10.0.1.1");
+    ip(client, "-6 route replace fd00:0:0:2::/64 via fd00:0:0:1::1");
+    for at in ["10.0.2.2:7", "[fd00:0:0:2::2]:7"] {
+        let listener = server.run(|| TcpListener::bind(at)).unwrap().unwrap();
+        let before = forward.site.count("sent-too-big");
+        let mut stream = connect(at).unwrap();
+        let (mut heard, _) = listener.accept().unwrap();
+        heard.set_read_timeout(Some(PATIENCE)).unwrap();
+        let said = vec![7; 20_000];
+        stream.write_all(&said).unwrap();
+        let mut found = vec![0; said.len()];
+        heard.read_exact(&mut found).expect("segments fit after the path MTU is known");
+        assert_eq!(found, said, "{at}");
+        assert!(forward.site.count("sent-too-big") > before, "{at}");
+    }
+}
+
+fn ip(host: &Host, words: &str) {
+    let status = host.command("ip").unwrap().args(words.split(' ')).status();
+    assert!(status.unwrap().success(), "ip {words}");
+}

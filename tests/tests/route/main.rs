@@ -7,6 +7,7 @@ mod icmp;
 mod isolation;
 mod memory;
 mod neighbours;
+mod reverse;
 mod stack_nat;
 mod truth;
 mod unfollowed;

@@ -1,14 +1,23 @@
 //! VLANs: which port a tagged frame comes in from, and the tags that it leaves with. The kernel of
 //! the tests may have no VLAN devices: interfaces that own the addresses stand for them.
 
-use functions::route::{Config, OBJECT, PROGRAM_FRAGS, Port, PortMaps, Tags};
-use kernel::KernelRuntime;
+use std::array;
+use std::path::{Path, PathBuf};
+
+use control::Control;
+use control::route_memory::Follower;
+use functions::route::{Config, OBJECT, PORTS, PROGRAM_FRAGS, Port, PortMaps, Tags, abi};
+use kernel::{KernelRuntime, Map};
 use lab::frame::{Flow, Tag};
+use lab::{LinkOptions, Router, until};
 use packet::{EtherType, Mac, VlanTag};
-use spec::{Spec, Verdict};
+use spec::{Map as _, Spec, Verdict};
+use vm::VmRuntime;
 use xway_tests::bpf::router::{A, B0, B1, C, Change, Forward, Routed, side, vlan_mac};
 use xway_tests::bpf::{Judge, Judgement};
+use xway_tests::stage::PATIENCE;
 use xway_tests::stories;
+use xway_tests::xway::Xway;
 
 stories! {
     each_port_receives_and_sends_with_its_own_tags
@@ -111,7 +120,7 @@ fn stays<R: Routed>(router: &mut Forward<R>, name: &str, packet: &[u8], reason: 
 /// Priorities and drop eligibility of the outer and the inner tag.
 const PRIORITIES: [[u16; 2]; 3] = [[0, 0], [0xb000, 0x6000], [0x1000, 0xe000]];
 
-/// What becomes of the priorities between networks with these numbers of tags.
+/// The priorities that are sent between networks with these numbers of tags.
 fn kept(priorities: [u16; 2], tags: usize) -> [u16; 2] {
     match tags {
         0 => [0; 2],
@@ -280,6 +289,42 @@ fn a_frame_cut_at_any_length_goes_to_the_stack<R: Routed>() {
     }
 }
 
+/// The frame has the inner tags only; what the device took out is the outer one.
+#[test]
+fn a_tag_that_the_device_took_out_counts() {
+    let stripped =
+        |ether_type, control| router::<VmRuntime>(&[Change::Stripped(ether_type, control)]);
+    let forwards = |router: &mut Forward<VmRuntime>,
+                    from: Network,
+                    inner: &[(u16, u16)],
+                    to: Network,
+                    sent_tags: &[(u16, u16)]| {
+        let [mut received, mut sent] = flows(from, to, false);
+        let tag = |&(ether_type, control): &(u16, u16)| Tag { ether_type, control };
+        received.tags = inner.iter().map(tag).collect();
+        sent.tags = sent_tags.iter().map(tag).collect();
+        let judgement = judge(router, from, &received.udp(b"payload").unwrap());
+        assert_eq!(judgement.reason, "forwarded", "{inner:x?} {sent_tags:x?}");
+        assert_eq!(judgement.packet, sent.udp(b"payload").unwrap());
+    };
+    let mut one = stripped(CUSTOMER, 0xb015);
+    forwards(&mut one, VLAN, &[], FAR, &[]);
+    forwards(&mut one, VLAN, &[], FAR_VLAN, &[(CUSTOMER, 0xb531)]);
+    forwards(&mut one, VLAN, &[], FAR_DOUBLE, &[(SERVICE, 0xb007), (CUSTOMER, 0xb007)]);
+    stays(&mut one, "with another tag", &with_tags(&[(CUSTOMER, 21)]), "tagged");
+    let mut two = stripped(SERVICE, 0x2016);
+    forwards(
+        &mut two,
+        DOUBLE,
+        &[(CUSTOMER, 0x8ffe)],
+        FAR_DOUBLE,
+        &[(SERVICE, 0x2007), (CUSTOMER, 0x8007)],
+    );
+    stays(&mut two, "three tags", &with_tags(&[(CUSTOMER, 0xffe), (CUSTOMER, 1)]), "tagged");
+    stays(&mut two, "without the inner tag", &with_tags(&[]), "tagged");
+    forwards(&mut stripped(CUSTOMER, 0x6000), NEAR, &[], FAR_VLAN, &[(CUSTOMER, 0x6531)]);
+}
+
 /// Rules know the VLAN's interface, and not the one that received the frame.
 #[test]
 fn rules_by_the_interface_are_by_that_of_the_vlan() {
@@ -329,4 +374,65 @@ fn large_frames_change_their_tags() {
         assert_eq!(judgement.reason, "forwarded", "{from:?} {to:?}");
         assert_eq!(judgement.packet, sent.udp_of_length(sent_length).unwrap());
     }
+}
+
+/// `xway route` and a follower, which is the part of the daemon that reads interfaces.
+#[test]
+fn ports_follow_the_interfaces() {
+    let net = Router::build(&LinkOptions::default()).unwrap();
+    let xway = Xway::new();
+    xway.run_in(&net.b, &["route", "start", "eth0", "eth1"]).ended(0);
+    let path = pin(&xway.state().join("bpf"), PORTS).unwrap();
+    let map = Map::from_pin_read_only(&path).unwrap();
+    let entry = |number: u32| {
+        let bytes = map.lookup(&number.to_le_bytes()).unwrap().unwrap();
+        abi::Port::from_bytes(bytes.first_chunk().unwrap())
+    };
+    let mac = |text: &str| {
+        u64::from_le_bytes(array::from_fn(|at| {
+            text.parse::<Mac>().unwrap().0.get(at).copied().unwrap_or_default()
+        }))
+    };
+    assert_eq!([entry(0).mac, entry(1).mac], [mac(B0), mac(B1)]);
+
+    let control = Control::new(xway.state());
+    let mut follower = net.b.run(|| Follower::new(&control).unwrap()).unwrap();
+    let mut has = |what: &str, expected: [u64; 2]| {
+        until(what, PATIENCE, || {
+            net.b.run(|| follower.step().unwrap()).unwrap();
+            Ok(([entry(0).mac, entry(1).mac] == expected).then_some(()))
+        })
+        .unwrap_or_else(|error| panic!("{error}: {:?} {:?}", entry(0), entry(1)));
+    };
+    let ip = |words: &str| {
+        let status = net.b.command("ip").unwrap().args(words.split(' ')).status().unwrap();
+        assert!(status.success(), "ip {words}");
+    };
+    const NEW: &str = "02:78:77:00:01:99";
+    ip(&format!("link set eth0 address {NEW}"));
+    has("another address", [mac(NEW), mac(B1)]);
+    // The bridge has the packets then.
+    ip("link add br0 type bridge");
+    ip("link set eth1 master br0");
+    has("an interface in a bridge", [mac(NEW), 0]);
+    ip("link set eth1 nomaster");
+    has("an interface that left the bridge", [mac(NEW), mac(B1)]);
+    assert_eq!(
+        (entry(1).ifindex, entry(1).device),
+        (entry(1).device, net.b.ifindex("eth1").unwrap().0)
+    );
+    // What happened while nothing followed.
+    drop(follower);
+    ip(&format!("link set eth0 address {B0}"));
+    let mut follower = net.b.run(|| Follower::new(&control).unwrap()).unwrap();
+    net.b.run(|| follower.step().unwrap()).unwrap();
+    assert_eq!(entry(0).mac, mac(B0));
+}
+
+fn pin(folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut entries = std::fs::read_dir(folder).ok()?.map(|entry| entry.unwrap().path());
+    entries.find_map(|path| match path.is_dir() {
+        true => pin(&path, name),
+        false => path.ends_with(name).then_some(path),
+    })
 }

@@ -29,6 +29,9 @@ pub enum FunctionError {
     /// `forward` was loaded with a memory of another size.
     #[error("forward runs on {interface} with another --memory; --replace it")]
     MemorySize { interface: String },
+    /// The router was loaded with another value of an option that cannot change while it runs.
+    #[error("the router of {interface} runs with other options ({option} differs); --replace it")]
+    RouterOptions { interface: String, option: &'static str },
     /// `forward` was loaded for the other treatment of packets without a translation.
     #[error(
         "forward runs on {interface} {} --nat-only; --replace it",

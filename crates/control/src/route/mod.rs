@@ -4,6 +4,7 @@
 //! versions do, so that a running router is found, continued and replaced whatever attached it.
 
 mod conntrack;
+mod constants;
 mod firewall;
 pub(crate) mod hops;
 pub(crate) mod neighbours;
@@ -17,14 +18,14 @@ mod why;
 use functions::route::{self, Config, Maps, Nat, Port};
 use functions::stats;
 use kernel::Map;
-use spec::{Map as _, Runtime as _, Spec};
+use spec::{Runtime as _, Spec};
 use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::composition::link::ChainLink;
 use crate::composition::{self, Chain, LoadedChain};
 use crate::counters::missing_labels;
-use crate::error::{FunctionError, Malformed, Result};
+use crate::error::{FunctionError, Result};
 use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
@@ -134,6 +135,10 @@ fn running(
         let interface = target.interface.clone();
         return Err(FunctionError::MemorySize { interface }.into());
     }
+    if let Some(option) = constants::differing(&generation, &options.config)? {
+        let interface = target.interface.clone();
+        return Err(FunctionError::RouterOptions { interface, option }.into());
+    }
     if generation.map_if_kept(route::TIMEOUTS)?.is_some() != options.config.conntrack {
         let (interface, conntrack) = (target.interface.clone(), !options.config.conntrack);
         return Err(FunctionError::Conntrack { interface, conntrack }.into());
@@ -185,16 +190,7 @@ fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
 
 /// Whether it was loaded for the configuration's treatment of packets without a translation.
 fn has_nat_mode(generation: &Generation, config: &Config) -> Result<bool> {
-    let mut spec = Spec::parse(NAME, config.object())?;
-    config.apply(&mut spec)?;
-    let globals = spec.globals();
-    let nat = globals.iter().find(|global| global.name == NAT_MODE);
-    let nat = nat.ok_or(Malformed::NoGlobal { object: NAME, name: NAT_MODE })?;
-    let live = generation.map(&nat.section)?.lookup(&0_u32.to_ne_bytes())?;
-    let wanted = spec.map(&nat.section).and_then(|map| map.contents.as_deref());
-    let place = nat.offset as usize..(nat.offset + nat.size) as usize;
-    Ok(live.as_deref().and_then(|bytes| bytes.get(place.clone()))
-        == wanted.and_then(|bytes| bytes.get(place)))
+    constants::Constants::of(config)?.equal(generation, NAT_MODE)
 }
 
 /// # Errors
@@ -225,10 +221,12 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         route::PORTS,
         route::INDEX,
         route::TAGGED,
+        route::VLANS,
     ];
-    let [nat4, nat6, translates, tx, own, index, tagged] = names.map(|name| generation.map(name));
+    let [nat4, nat6, translates, tx, own, index, tagged, vlans] =
+        names.map(|name| generation.map(name));
     let (nat4, nat6, translates) = (nat4?, nat6?, translates?);
-    let (tx, own, index, tagged) = (tx?, own?, index?, tagged?);
+    let (tx, own, index, tagged, vlans) = (tx?, own?, index?, tagged?, vlans?);
     let maps = Maps {
         nat4: &nat4,
         nat6: &nat6,
@@ -237,6 +235,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         ports: &own,
         index: &index,
         tagged: &tagged,
+        vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
     Ok(())
@@ -296,6 +295,7 @@ fn tagged(
     if let Some(number) = route::number_of(target.ifindex.0, ports) {
         own.set_global(route::INGRESS, &number.to_le_bytes())?;
     }
+    route::size_vlans(&mut own, ports);
     tagging.apply(&mut own, &[program])?;
     Ok((own, tagging))
 }

@@ -93,20 +93,20 @@ fn mac(link: &Link) -> Option<[u8; 6]> {
 
 /// Maps of a running router that describe its ports.
 #[derive(Debug)]
-pub(crate) struct LivePorts([Map; 4]);
+pub(crate) struct LivePorts([Map; 5]);
 
 impl LivePorts {
-    /// Those of a generation of the router's programs.
+    /// Opens the maps of a generation of the router's programs.
     pub fn open(generation: &Generation) -> Result<Self> {
         let open = |name| generation.map(name);
-        let [tx, ports] = [open(route::TX)?, open(route::PORTS)?];
-        Ok(Self([tx, ports, open(route::INDEX)?, open(route::TAGGED)?]))
+        let [tx, ports, index] = [open(route::TX)?, open(route::PORTS)?, open(route::INDEX)?];
+        Ok(Self([tx, ports, index, open(route::TAGGED)?, open(route::VLANS)?]))
     }
 
     /// Makes the ports those of the interfaces that exist now.
     pub fn update(&self, links: &[Link]) -> Result<()> {
-        let [tx, ports, index, tagged] = &self.0;
-        let maps = PortMaps { tx, ports, index, tagged };
+        let [tx, ports, index, tagged, vlans] = &self.0;
+        let maps = PortMaps { tx, ports, index, tagged, vlans };
         let devices: Vec<Ifindex> = maps.live()?.devices().map(Ifindex).collect();
         route::update_ports(&find(&devices, links), &maps)?;
         Ok(())

@@ -16,7 +16,7 @@ pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
 pub use icmp::{IcmpErrors, IcmpRate};
 pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
-pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of};
+pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of, size_vlans};
 pub use reverse::ReversePath;
 pub use statistics::{Lookups, SentTo, lookups, networks, sent};
 
@@ -46,6 +46,8 @@ pub const PORTS: &str = "route_ports";
 pub const INDEX: &str = "route_index";
 /// Name of the map of the numbers of ports with VLAN tags.
 pub const TAGGED: &str = "route_tagged";
+/// Name of the map that finds ports with one 802.1Q tag faster.
+pub const VLANS: &str = "route_vlans";
 /// Name of the map through which the memory of routes is kept valid.
 pub const CONTROL: &str = "route_control";
 /// Name of the map of each processor's state.

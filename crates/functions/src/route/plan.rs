@@ -12,7 +12,7 @@ use spec::Map;
 use super::abi::{Key4, Key6, Side, Target4, Target6};
 use super::config::{Config, Endpoint, Translation};
 use super::port::{Numbered, Port, PortConflict, PortMaps, PortTables};
-use super::{INDEX, NAT4, NAT6, PORTS, TAGGED, TRANSLATES, TX};
+use super::{INDEX, NAT4, NAT6, PORTS, TAGGED, TRANSLATES, TX, VLANS};
 use crate::table::{self, Changed, Table};
 
 /// The program's maps, named as in the object.
@@ -25,6 +25,7 @@ pub struct Maps<'a, M> {
     pub ports: &'a M,
     pub index: &'a M,
     pub tagged: &'a M,
+    pub vlans: &'a M,
 }
 
 impl<'a, M> Maps<'a, M> {
@@ -38,14 +39,15 @@ impl<'a, M> Maps<'a, M> {
             ports: map(PORTS)?,
             index: map(INDEX)?,
             tagged: map(TAGGED)?,
+            vlans: map(VLANS)?,
         })
     }
 
-    /// Those that describe ports.
+    /// The maps that describe ports.
     #[must_use]
     pub fn of_ports(&self) -> PortMaps<'a, M> {
-        let Self { tx, ports, index, tagged, .. } = *self;
-        PortMaps { tx, ports, index, tagged }
+        let Self { tx, ports, index, tagged, vlans, .. } = *self;
+        PortMaps { tx, ports, index, tagged, vlans }
     }
 }
 
@@ -104,7 +106,9 @@ pub fn update_ports<M: Map>(
 ) -> Result<Changed, Error<M::Error>> {
     let live = maps.live().map_err(Error::Map)?;
     let tables = PortTables::new(ports, &live).map_err(Conflict::from)?;
-    table::apply_all(&tables.parts(maps)).map_err(Error::Map)
+    let changed = table::apply_all(&tables.parts(maps)).map_err(Error::Map)?;
+    tables.set_vlans(maps.vlans).map_err(Error::Map)?;
+    Ok(changed)
 }
 
 impl Plan {
@@ -149,7 +153,9 @@ impl Plan {
             (maps.nat6, &self.nat6),
             (maps.translates, &self.translates),
         ]);
-        table::apply_all(&parts)
+        let changed = table::apply_all(&parts)?;
+        self.ports.set_vlans(maps.vlans)?;
+        Ok(changed)
     }
 
     /// `None` when the addresses are of two families.
@@ -277,7 +283,7 @@ mod tests {
         let (nat4, nat6) = (MemoryMap::new(8, 8, 2), MemoryMap::new(20, 20, 2));
         let [tx, index, translates] = [0; 3].map(|_| MemoryMap::new(4, 4, 4));
         let ports = MemoryMap::new(4, 32, MOST_PORTS as usize);
-        let tagged = MemoryMap::new(12, 4, 4);
+        let (tagged, vlans) = (MemoryMap::new(12, 4, 4), MemoryMap::new(4, 4, 4));
         let maps = Maps {
             nat4: &nat4,
             nat6: &nat6,
@@ -286,6 +292,7 @@ mod tests {
             ports: &ports,
             index: &index,
             tagged: &tagged,
+            vlans: &vlans,
         };
         let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
         update(&old, &[port(1)], &maps).unwrap();

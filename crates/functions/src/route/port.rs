@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use packet::VlanTag;
-use spec::Map;
+use spec::{Expect, Map, Spec};
 
 use super::abi::{self, Tagged};
-use super::{INDEX, MOST_PORTS, PORTS, TAGGED, TX};
+use super::{INDEX, MOST_PORTS, PORTS, TAGGED, TX, VLANS};
 use crate::table::{self, Table};
 
 /// An interface that packets may leave through, and whose own frames are routed.
@@ -58,6 +58,7 @@ pub struct PortMaps<'a, M> {
     pub ports: &'a M,
     pub index: &'a M,
     pub tagged: &'a M,
+    pub vlans: &'a M,
 }
 
 /// What these maps should hold.
@@ -67,6 +68,8 @@ pub struct PortTables {
     pub ports: Table,
     pub index: Table,
     pub tagged: Table,
+    /// Entries that may have to change; all others are 0.
+    pub vlans: Table,
 }
 
 impl Port {
@@ -124,7 +127,8 @@ impl Tags {
 impl<'a, M: Map> PortMaps<'a, M> {
     /// Finds the maps by their names in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
-        Ok(Self { tx: map(TX)?, ports: map(PORTS)?, index: map(INDEX)?, tagged: map(TAGGED)? })
+        let (tx, ports, index) = (map(TX)?, map(PORTS)?, map(INDEX)?);
+        Ok(Self { tx, ports, index, tagged: map(TAGGED)?, vlans: map(VLANS)? })
     }
 
     /// The ports that the maps hold now.
@@ -164,6 +168,21 @@ impl Numbered {
         self.0.values().filter(|port| port.outer == [0; 4]).map(|port| port.device)
     }
 
+    /// Ports with one 802.1Q tag: the entry of [`VLANS`] and the number.
+    fn vlans(&self) -> impl Iterator<Item = (u32, u32)> {
+        let devices: BTreeMap<u32, u32> = self
+            .0
+            .iter()
+            .filter(|(_, port)| port.outer == [0; 4])
+            .map(|(n, p)| (p.device, *n))
+            .collect();
+        self.0.iter().filter_map(move |(number, port)| {
+            let [0x81, 0, high, low] = port.outer else { return None };
+            let device = devices.get(&port.device).filter(|_| port.inner == [0; 4])?;
+            Some((device * VLANS_OF_EACH + u32::from(u16::from_be_bytes([high, low])), *number))
+        })
+    }
+
     /// The number that this port has: that of its device if it has no tags, because the program
     /// knows that number as a constant.
     fn number_of(&self, port: &abi::Port) -> Option<u32> {
@@ -179,7 +198,7 @@ impl PortTables {
     /// What the maps should hold for these ports, if they hold `live` now.
     ///
     /// # Errors
-    /// There are too many ports, or two that the program cannot tell apart.
+    /// There are too many ports, or two that are the same to the program.
     pub fn new(ports: &[Port], live: &Numbered) -> Result<Self, PortConflict> {
         let none = abi::Port::default();
         let mut this = Self {
@@ -200,7 +219,23 @@ impl PortTables {
                 return Err(PortConflict::Same { ifindex: port.ifindex });
             }
         }
+        let zeros = live.vlans().map(|(entry, _)| (bytes(entry), bytes(0)));
+        this.vlans.extend(zeros);
+        let wanted = Numbered::read(&this.ports);
+        this.vlans.extend(wanted.vlans().map(|(entry, number)| (bytes(entry), bytes(number + 1))));
         Ok(this)
+    }
+
+    /// # Errors
+    /// A map's own; then the others are as they were.
+    pub(super) fn set_vlans<M: Map>(&self, map: &M) -> Result<(), M::Error> {
+        for (key, value) in &self.vlans {
+            // The map may be too small for the device, which is then found by `route_tagged`.
+            if map.lookup(key)?.is_some_and(|live| live != *value) {
+                map.update(key, value, Expect::Any)?;
+            }
+        }
+        Ok(())
     }
 
     /// Each map with what it should hold.
@@ -232,9 +267,9 @@ fn numbered(ports: &[Port], live: &Numbered) -> Result<Vec<(u32, Port)>, PortCon
     }
     taken.extend(numbered.iter().map(|(number, _)| *number));
     let used: BTreeSet<u32> = numbered.iter().map(|(number, _)| *number).collect();
-    if used.len() != numbered.len() {
-        let twice = ports.first().map_or(0, |port| port.device);
-        return Err(PortConflict::Same { ifindex: twice });
+    let mut seen = BTreeSet::new();
+    if let Some((_, twice)) = numbered.iter().find(|(number, _)| !seen.insert(*number)) {
+        return Err(PortConflict::Same { ifindex: twice.ifindex });
     }
     // Numbers of ports that vanish are the last choice.
     let fresh = (0..MOST_PORTS).filter(|number| !taken.contains(number));
@@ -256,6 +291,19 @@ pub fn number_of(device: u32, ports: &[Port]) -> Option<u32> {
     let rank = devices.iter().position(|one| *one == device)?;
     u32::try_from(rank).ok().filter(|number| *number < MOST_PORTS)
 }
+
+/// Makes space for the VLANs of the devices of these ports, before the program is loaded; without
+/// it, there is space for those of the first one, and others are found more slowly.
+pub fn size_vlans(spec: &mut Spec, ports: &[Port]) {
+    let devices: BTreeSet<u32> = ports.iter().map(|port| port.device).collect();
+    let entries = VLANS_OF_EACH * u32::try_from(devices.len()).unwrap_or(1).clamp(1, MOST_PORTS);
+    for def in spec.maps.iter_mut().filter(|def| *def.name == *VLANS) {
+        def.max_entries = entries;
+    }
+}
+
+/// `ROUTE_VLANS`.
+const VLANS_OF_EACH: u32 = 4096;
 
 fn bytes(number: u32) -> Vec<u8> {
     number.to_le_bytes().to_vec()
@@ -303,6 +351,20 @@ mod tests {
         let entry = &tables.ports[&[1, 0, 0, 0][..]];
         assert_eq!(entry[..12], [2, 0, 0, 0, 0, 7, 0, 0, 9, 0, 0, 0]);
         assert_eq!(entry[12..24], key);
+        assert!(tables.vlans.is_empty());
+    }
+
+    #[test]
+    fn vlans_with_one_tag_are_found_by_device_and_id() {
+        let ports = [untagged(4), untagged(7), vlan(8, 4, 5), vlan(9, 7, 0x123)];
+        let tables = PortTables::new(&ports, &Numbered::default()).unwrap();
+        let at = |number: u32| number.to_le_bytes().to_vec();
+        assert_eq!(tables.vlans, Table::from([(at(5), at(3)), (at(4096 + 0x123), at(4))]));
+        let tables = PortTables::new(&[untagged(4), untagged(7)], &live(&tables)).unwrap();
+        assert_eq!(tables.vlans, Table::from([(at(5), at(0)), (at(4096 + 0x123), at(0))]));
+        let mut spec = Spec::parse("route", crate::route::OBJECT).unwrap();
+        size_vlans(&mut spec, &ports);
+        assert_eq!(spec.map(VLANS).unwrap().max_entries, 8192);
     }
 
     #[test]
@@ -349,11 +411,16 @@ mod tests {
         let [tx, index] = [0; 2].map(|_| MemoryMap::new(4, 4, 4));
         let (ports, tagged) =
             (MemoryMap::new(4, 32, MOST_PORTS as usize), MemoryMap::new(12, 4, 4));
-        let maps = PortMaps { tx: &tx, ports: &ports, index: &index, tagged: &tagged };
+        let vlans = MemoryMap::new(4, 4, 1);
+        vlans.update(&[5, 0, 0, 0], &[0; 4], Expect::Any).unwrap();
+        let maps =
+            PortMaps { tx: &tx, ports: &ports, index: &index, tagged: &tagged, vlans: &vlans };
         update_ports(&[untagged(4), vlan(8, 4, 5)], &maps).unwrap();
+        assert_eq!(vlans.lookup(&[5, 0, 0, 0]).unwrap(), Some(vec![2, 0, 0, 0]));
         assert_eq!(table::read(&tagged).unwrap().len(), 1);
         let changed = update_ports(&[untagged(4)], &maps).unwrap();
         assert_eq!((changed.replaced, changed.removed), (1, 3));
         assert_eq!(maps.live().unwrap().0.len(), 1);
+        assert_eq!(vlans.lookup(&[5, 0, 0, 0]).unwrap(), Some(vec![0; 4]));
     }
 }

@@ -63,7 +63,7 @@ pub struct Link {
 pub struct Bond {
     /// One interface sends and receives, and others replace it when it fails.
     pub is_active_backup: bool,
-    /// That interface, if one works.
+    /// The interface that sends and receives now, if one works.
     pub active: Option<Ifindex>,
 }
 

@@ -51,7 +51,7 @@ pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
-pub use route::{RouteAction, RouteStartArgs, RouteStopArgs, RouteTopArgs, RouteWhyArgs};
+pub use route::{Refusals, RouteAction, RouteStartArgs, RouteStopArgs, RouteTopArgs, RouteWhyArgs};
 pub use run::{RunArgs, RuntimeArg};
 pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};

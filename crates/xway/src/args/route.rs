@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use functions::route::Config;
+use functions::PassOrDrop;
+use functions::route::{Config, IcmpErrors, ReversePath};
 
 use super::attach::Placement;
 use super::link::LinkArg;
@@ -47,7 +48,36 @@ pub struct RouteStartArgs {
 
     // Options of further features are groups of their own, each flattened here as `translation` is.
     #[command(flatten)]
+    pub refusals: Refusals,
+
+    #[command(flatten)]
     pub placement: Placement,
+}
+
+/// What happens to packets that are not forwarded.
+#[derive(Clone, Debug, Args)]
+pub struct Refusals {
+    /// Leave all ICMP errors to the stack
+    #[arg(long, conflicts_with_all = ["icmp_rate", "icmp_prefix_rate"])]
+    pub no_icmp_errors: bool,
+
+    /// Number of ICMP errors per second to all receivers; 0 for no limit
+    #[arg(long, value_name = "PPS", default_value_t = IcmpErrors::default().total.rate_pps)]
+    pub icmp_rate: u32,
+
+    /// Number of ICMP errors per second to each network of receivers, IPv4 /24 or IPv6 /48; 0 for
+    /// no limit
+    #[arg(long, value_name = "PPS", default_value_t = IcmpErrors::default().prefix.rate_pps)]
+    pub icmp_prefix_rate: u32,
+
+    /// Drop packets to whose source there is no route (loose), or whose route leads through another
+    /// interface (strict): off, loose, strict
+    #[arg(long, value_name = "MODE", default_value_t = ReversePath::default())]
+    pub reverse_path: ReversePath,
+
+    /// Packets with IPv4 options or IPv6 extension headers: pass to the stack, or drop
+    #[arg(long, value_name = "VERDICT", default_value_t = PassOrDrop::default())]
+    pub ip_options: PassOrDrop,
 }
 
 /// Destination NAT.

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use control::route::{RouteOptions, configure};
-use functions::route::{Config, Nat};
+use functions::route::{Config, IcmpErrors, IcmpRate, Nat};
 
-use crate::args::RouteStartArgs;
+use crate::args::{Refusals, RouteStartArgs};
 use crate::cmd::{Context, Exit};
 
 pub fn run(args: &RouteStartArgs, context: &Context) -> Result<Exit> {
@@ -25,6 +25,18 @@ fn config(args: &RouteStartArgs) -> Result<Config> {
     let nat = if given.nat_only { Nat::Required } else { Nat::Optional };
     let (replies, memory) = (!given.no_replies, args.memory);
     let (conntrack, past_firewall) = (args.netfilter.conntrack, args.netfilter.past_firewall);
+    let Refusals { reverse_path, ip_options: options, .. } = args.refusals;
+    let icmp_errors = icmp_errors(&args.refusals);
     let config = Config { nat, translations, replies, memory, ..Config::default() };
-    Ok(Config { conntrack, past_firewall, ..config })
+    Ok(Config { icmp_errors, reverse_path, options, conntrack, past_firewall, ..config })
+}
+
+/// Bursts are those of a second in a network, and of a tenth of a second in total.
+fn icmp_errors(given: &Refusals) -> IcmpErrors {
+    let rate = |rate_pps, burst| IcmpRate { rate_pps, burst };
+    IcmpErrors {
+        send: !given.no_icmp_errors,
+        prefix: rate(given.icmp_prefix_rate, given.icmp_prefix_rate),
+        total: rate(given.icmp_rate, given.icmp_rate / 10),
+    }
 }
