@@ -35,8 +35,8 @@ fn a_next_hop_has_one_number_however_its_route_is_found<R: Routed>() {
             bytes += packet.len() as u64;
         }
         // Not sent, so not counted.
-        let expired = from_a("10.0.2.2", 7).ttl(1).udp(b"x").unwrap();
-        assert_eq!(router.judge(Port::Eth0, &expired).reason, "ttl-expired");
+        let unknown = from_a("10.0.2.99", 7).udp(b"x").unwrap();
+        assert_eq!(router.judge(Port::Eth0, &unknown).reason, "no-neighbour");
         let [SentTo { hop, count }] = hops(&router)[..] else { panic!("{:?}", hops(&router)) };
         assert_eq!(hop, Some((1, mac(C))), "memory {memory}");
         assert_eq!((count.packets, count.bytes), (3, bytes), "memory {memory}");
@@ -358,7 +358,7 @@ fn why_explains_packets_of_a_capture() {
     let output = std::fs::File::create(&file).unwrap();
     let (ethernet, nanoseconds) = (pcap::LinkType::ETHERNET, pcap::Resolution::Nano);
     let mut writer = pcap::Writer::pcap(output, ethernet, nanoseconds).unwrap();
-    for packet in [from_a("10.1.0.2", 9), from_a("10.0.2.2", 7).ttl(1)] {
+    for packet in [from_a("10.1.0.2", 9), from_a("10.0.2.99", 7)] {
         let data = packet.udp(b"x").unwrap();
         let original_len = data.len() as u32;
         let packet = pcap::Packet { original_len, data, ..pcap::Packet::default() };
@@ -374,11 +374,11 @@ fn why_explains_packets_of_a_capture() {
         assert!(rewrite.contains(part), "{rewrite}");
     }
     assert_eq!((&all[0]["port"], &all[0]["next_hop"]), (&"eth1".into(), &"10.0.2.2".into()));
-    assert_eq!(all[1]["reason"], "ttl-expired");
+    assert_eq!(all[1]["reason"], "no-neighbour");
     let one = why(&net, &[file, "--packet", "2"]);
     assert_eq!(one, all[1]);
     let text = net.run(&["route", "why", file]).ended(0);
-    assert!(text.contains("rewrite") && text.contains("ttl-expired"), "{text}");
+    assert!(text.contains("rewrite") && text.contains("no-neighbour"), "{text}");
     let none = net.run(&["route", "why", file, "--packet", "3"]);
     assert_eq!(none.code, 1);
 }

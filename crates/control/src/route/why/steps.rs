@@ -14,8 +14,8 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// `program`: what the program did; `rule`, `table`, `route` and `neighbor`: what the kernel
-    /// has for the packet; `refused`: the kernel's error instead; `rewrite`: the changed fields; `answer`: the ICMP
-    /// error that the program sends.
+    /// has for the packet; `refused`: the kernel's error instead; `rewrite`: the changed fields;
+    /// `answer`: the ICMP error that the program sends.
     pub step: &'static str,
     /// What was decided.
     pub text: String,
