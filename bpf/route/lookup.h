@@ -134,8 +134,8 @@ xway_inline int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 
 /*
  * Finds the way of a packet: from the memory of this processor, or from the kernel. Packets from
- * interfaces that are not ports, which have one number, are not remembered. `is_back` is a constant:
- * packets of this host itself.
+ * interfaces that are not ports, which have one number, are not remembered. `is_back`, a constant,
+ * selects packets that this host itself sends.
  */
 xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
 			    struct route_way *way, int is_back)

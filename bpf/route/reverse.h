@@ -3,7 +3,7 @@
  * The reverse path: whether the route to the source of a packet exists, or leads back through the
  * interface that the packet came in from (RFC 3704), as with the kernel's `rp_filter`.
  *
- * Addresses of this host are no valid sources either way, because no route leads to a next hop.
+ * Addresses of this host are not valid sources either way: no route to them leads to a next hop.
  * The result is in the memory of routes, as the route of a packet to the source.
  * Where the route to the source has several next hops, it is the one that the kernel would select:
  * packets from the others fail the strict check.

@@ -197,7 +197,7 @@ xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_arriva
 	ip->ttl++;
 }
 
-/* Writes the addresses and the port's tags before the packet; XWAY_FORWARDED, or what prevents it. */
+/* Writes the addresses and the port's tags; XWAY_FORWARDED, or what prevents it. */
 xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_arrival *arrival,
 					 const struct route_port *port, __u64 mac)
 {

@@ -30,14 +30,15 @@ pub struct Reason {
 pub const REASONS: &[Reason] = &[
     Reason {
         name: "icmp-id",
-        about: "ICMP errors differ in their own IPv4 identification or IPv6 flow label, which are random",
+        about: "ICMP errors differ in their own IPv4 identification or IPv6 flow label, which are \
+                random",
         is_by_nature: true,
         explains: |one| all_equal(one, without_id),
     },
     Reason {
         name: "icmp-source",
-        about: "ICMPv6 errors have an address of the interface by which they leave, which is RFC 4443, and \
-                not of the interface that received their cause",
+        about: "ICMPv6 errors have an address of the interface by which they leave, which is RFC \
+                4443, and not of the interface that received their cause",
         is_by_nature: true,
         explains: |one| {
             let leaves = |outcome: &Outcome| outcome.iter().all(|seen| seen.port != 0);
@@ -46,8 +47,8 @@ pub const REASONS: &[Reason] = &[
     },
     Reason {
         name: "icmp-next-hop",
-        about: "an ICMP error to a sender behind several next hops takes another one: the kernel selects by the \
-                packet that caused it",
+        about: "an ICMP error to a sender behind several next hops takes another one: the kernel \
+                selects by the packet that caused it",
         is_by_nature: false,
         explains: answers_elsewhere,
     },

@@ -216,7 +216,7 @@ fn destination(frame: &[u8]) -> IpAddr {
     }
 }
 
-/// Those that need nothing from elsewhere.
+/// Routers that need nothing from elsewhere.
 const ROUTERS: [Way; 5] = [
     Way::Linux,
     Way::Ours(Memory::Followed),

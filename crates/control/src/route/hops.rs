@@ -22,7 +22,7 @@ pub(crate) struct Hops {
 }
 
 impl Hops {
-    /// Those of a router; one of an earlier version has none.
+    /// The maps of a router; one of an earlier version has none.
     pub fn of(router: &Generation) -> Result<Option<Self>> {
         let kept = |name| router.map_if_kept(name);
         let maps = (kept(route::PORTS)?, kept(route::HOPS)?, kept(route::HOP_COUNTS)?);

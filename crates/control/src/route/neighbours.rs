@@ -1,13 +1,13 @@
 //! Keeps the kernel's entries of next hops fresh while packets are forwarded by XDP.
 //!
 //! The kernel learns that an entry is in use from packets that it sends itself. An entry that only
-//! XDP uses becomes stale and stays so, and packets go to its address even after the host has
+//! XDP uses becomes stale and remains so, and packets go to its address even after the host has
 //! another one. So stale entries of next hops that received packets since the last time are used
 //! once, as by a packet of the kernel: it then asks the neighbor, and confirms the entry or removes
 //! its address, upon which packets go to the stack, which resolves it anew.
 //!
-//! Not marked instead (`NTF_EXT_MANAGED`): marked entries are asked for ever, also those of hosts
-//! that left, and would remain so after the router.
+//! Entries are not marked instead (`NTF_EXT_MANAGED`): the kernel would query marked ones forever,
+//! also those of hosts that left and after the router has ended.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ pub(crate) struct NextHops {
 }
 
 impl NextHops {
-    /// Takes the packets that were sent to each next hop so far, and uses the stale entries of those
-    /// that received any since the last call.
+    /// Takes the packets that were sent to each next hop so far, and uses the stale entries of the
+    /// next hops that received any since the last call.
     ///
     /// # Errors
     /// The neighbors cannot be read. That an entry vanishes meanwhile is not an error.

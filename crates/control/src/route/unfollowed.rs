@@ -49,7 +49,10 @@ mod tests {
     fn rules_by_marks_and_inner_addresses_are_named() {
         let plain = TableRule { priority: 32766, table: 254, ..TableRule::default() };
         let marked = TableRule { priority: 100, mark: 1, mask: 0xff, ipv6: true, ..plain.clone() };
-        assert!(sentences(&[plain.clone()], &[("ipv4", Some(1)), ("ipv6", None)]).is_empty());
+        assert!(
+            sentences(std::slice::from_ref(&plain), &[("ipv4", Some(1)), ("ipv6", None)])
+                .is_empty()
+        );
         let named = sentences(&[plain, marked], &[("ipv4", Some(0)), ("ipv6", Some(2))]);
         assert_eq!(named.len(), 2, "{named:?}");
         assert!(

@@ -22,7 +22,7 @@ pub struct IcmpErrors {
 pub struct IcmpRate {
     /// Messages a second; 0 for no limit.
     pub rate_pps: u32,
-    /// Messages that may be sent at once, after a pause.
+    /// Messages that may follow each other immediately, after a pause.
     pub burst: u32,
 }
 

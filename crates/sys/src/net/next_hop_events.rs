@@ -1,5 +1,5 @@
-//! Which events of the neighbor tables change where packets go: those by which an address gets, loses
-//! or changes its hardware address.
+//! Which events of the neighbor tables change where packets go: an address gets, loses or changes
+//! its hardware address.
 //!
 //! An entry that is used changes its state every few seconds, and each change is an event, although
 //! packets go to the same address as before. So the hardware addresses are remembered.

@@ -15,7 +15,7 @@ pub fn conclude(bench: &mut Bench, plan: &Plan) {
     }
 }
 
-/// Of `ours` to the others, in every cell.
+/// Ratios of `ours` to the others, in every cell.
 fn ratios(bench: &mut Bench, family: Family, plan: &Plan) {
     for routes in Routes::ALL {
         for count in &plan.destinations {

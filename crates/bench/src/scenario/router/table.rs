@@ -1,5 +1,5 @@
-//! Routing tables like the Internet's: as many prefixes of each length, at random places of the
-//! unicast space.
+//! Routing tables like the Internet's: its share of prefixes of each length, at random places of
+//! the unicast space.
 //!
 //! Rule: the same number of routes is the same table on every machine. Prefixes at random places
 //! cover about two thirds of the IPv4 space, and three fifths of them lie within a shorter one, so
@@ -53,7 +53,7 @@ impl Family {
         }
     }
 
-    /// Any number; only as many bits are drawn as the address has.
+    /// Any number that is an address of the family.
     fn draw(self, random: &mut Random) -> u128 {
         let mut word = || u128::from(random.next());
         match self {
@@ -260,7 +260,7 @@ const SPECIAL4: [(u128, u8); 13] = [
     (net4(203, 0, 113), 24),
     (net4(224, 0, 0), 3),
 ];
-/// Those of them in 2000::/3.
+/// Special networks in 2000::/3.
 const SPECIAL6: [(u128, u8); 4] = [
     (net6(0x2001, 0), 23),
     (net6(0x2001, 0xdb8), 32),

@@ -23,7 +23,7 @@ use crate::path::port;
 pub enum Way {
     Linux,
     Ours(Memory),
-    /// Redirects every frame to the sink without looking at it: the limit of a router.
+    /// Redirects every frame to the sink and reads none: the limit of a router.
     Redirect,
     /// xdp-forward with its program of this name.
     XdpForward(&'static str),
