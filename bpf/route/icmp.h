@@ -34,6 +34,9 @@ const volatile __u32 route_icmp_errors = 1;
 #define ROUTE_CHUNK 32
 #define ROUTE_CHUNKS (1240 / ROUTE_CHUNK + 1)
 
+/* The highest offset of the ICMP header of an error: that in IPv6. */
+#define ROUTE_ICMP_OFFSET (sizeof(struct ethhdr) + sizeof(struct ipv6hdr))
+
 /* A verdict and its reason, as one number. */
 xway_inline __u32 route_outcome(__u32 verdict, enum xway_reason reason)
 {
@@ -58,11 +61,18 @@ xway_inline __be16 route_type_as_port(const struct route_error *error)
 	return error->type | error->code << 8;
 }
 
-/* The sum of all bytes up to the end of the frame. */
-xway_inline __u64 route_sum(const void *at, const void *end)
+/*
+ * The sum of all bytes of the frame from an offset on, folded to 16 bits. A function of its own, so
+ * that what follows is verified once, not for each length.
+ */
+xway_global __u32 route_sum(struct xdp_md *ctx, __u32 offset)
 {
+	const void *end = xway_data_end(ctx), *at;
 	__u64 sum = 0;
 
+	if (offset > ROUTE_ICMP_OFFSET)
+		return 0;
+	at = xway_data(ctx) + offset;
 	for (int i = 0; i < ROUTE_CHUNKS; i++) {
 		const __u32 *words = at;
 
@@ -86,7 +96,7 @@ xway_inline __u64 route_sum(const void *at, const void *end)
 	}
 	if (at + 1 <= end)
 		sum += *(const __u8 *)at;
-	return sum;
+	return xway_csum_fold(sum);
 }
 
 /*

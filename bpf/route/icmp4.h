@@ -117,7 +117,7 @@ xway_inline int route_write_error4(struct xdp_md *ctx, const struct route_error 
 		.code = error->code,
 		.rest = error->rest,
 	};
-	icmp->check = ~xway_csum_fold(route_sum(icmp, xway_data_end(ctx)));
+	icmp->check = ~xway_csum_fold(route_sum(ctx, sizeof(struct ethhdr) + sizeof(*ip)));
 	return 0;
 }
 

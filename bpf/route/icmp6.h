@@ -125,7 +125,7 @@ xway_inline int route_write_error6(struct xdp_md *ctx, const struct route_error 
 		.rest = error->rest,
 	};
 	sum = route_sum_pseudo6(ip);
-	icmp->check = ~xway_csum_fold(sum + route_sum(icmp, xway_data_end(ctx)));
+	icmp->check = ~xway_csum_fold(sum + route_sum(ctx, ROUTE_ICMP_OFFSET));
 	return 0;
 }
 
