@@ -54,10 +54,13 @@ impl Net {
         members.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Packets that the program itself sent on.
+    /// Packets that the programs themselves sent on, from both interfaces.
     fn forwarded(&self) -> u64 {
-        let verdicts = &self.program("eth0")["rates"]["verdicts"];
-        verdicts["redirect"]["packets"].as_u64().unwrap()
+        let redirected = |name| {
+            let verdicts = &self.program(name)["rates"]["verdicts"];
+            verdicts["redirect"]["packets"].as_u64().unwrap()
+        };
+        ["eth0", "eth1"].map(redirected).iter().sum()
     }
 
     fn udp(&self, host: &Host, address: &str) -> UdpSocket {
@@ -245,8 +248,10 @@ fn all_interfaces_or_none() {
     assert!(text.contains("eth7") && text.contains("lo, eth0, eth1"), "{text}");
     net.run(&["forward", "eth0", "eth1", "--replace"]).ended(0);
     net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
-    let rates = ["eth0", "eth1"].map(|name| net.program(name)["rates"]["verdicts"].clone());
-    assert_eq!(rates[0], rates[1], "both count in the same map");
+    for name in ["eth0", "eth1"] {
+        let sent = net.program(name)["rates"]["verdicts"]["redirect"]["packets"].clone();
+        assert_eq!(sent, 2, "{name} counts what came in there");
+    }
 }
 
 #[test]

@@ -68,13 +68,16 @@ impl Net {
         self.xway.run_in(&self.net.b, &[&["forward", "eth0", "eth1"], words].concat())
     }
 
-    /// Packets with a reason; the ports share their counters.
+    /// Packets with a reason, of both interfaces.
     fn packets(&self, reason: &str) -> u64 {
-        let words = ["--json", "status", "eth0", "--interval", "1ms"];
-        let status = self.xway.run_in(&self.net.b, &words).json(0);
-        let reasons = &status["interfaces"][0]["programs"][0]["rates"]["reasons"];
-        let counts = reasons.as_array().unwrap().iter().filter(|one| one["reason"] == reason);
-        counts.map(|one| one["packets"].as_u64().unwrap()).sum()
+        let packets = |interface| {
+            let words = ["--json", "status", interface, "--interval", "1ms"];
+            let status = self.xway.run_in(&self.net.b, &words).json(0);
+            let reasons = &status["interfaces"][0]["programs"][0]["rates"]["reasons"];
+            let counts = reasons.as_array().unwrap().iter().filter(|one| one["reason"] == reason);
+            counts.map(|one| one["packets"].as_u64().unwrap()).sum::<u64>()
+        };
+        ["eth0", "eth1"].map(packets).iter().sum()
     }
 
     fn entries(&self) -> Vec<TrackedConnection> {

@@ -38,6 +38,9 @@ impl Nftables {
                 Ok(replies.iter().filter_map(|reply| base_chain(&reply.payload)).collect())
             }
             Err(error) if [libc::EINVAL, libc::EOPNOTSUPP].contains(&error.errno) => Ok(Vec::new()),
+            Err(error) if error.is(libc::EPERM) => {
+                Err(error.with_detail("needs CAP_NET_ADMIN: run it as root or grant it"))
+            }
             Err(error) => Err(error),
         }
     }
