@@ -17,6 +17,7 @@
 #include "hop.h"
 #include "memory.h"
 #include "port.h"
+#include "query.h"
 #include "sample.h"
 
 /* Where a packet goes to. */
@@ -53,33 +54,43 @@ xway_inline void route_refuse(struct route_way *way, enum xway_reason reason)
 	way->egress = ROUTE_PORTS + reason;
 }
 
+/* Writes by what the kernel finds the route of a flow. */
+xway_inline void route_describe(struct bpf_fib_lookup *fib, const struct route_flow *flow)
+{
+	fib->family = flow->family;
+	if (flow->family == ROUTE_AF_INET) {
+		fib->tos = flow->label;
+		fib->ipv4_src = flow->source[1];
+		fib->ipv4_dst = flow->dest[1];
+	} else {
+		fib->flowinfo = flow->label;
+		xway_memcpy(fib->ipv6_src, flow->source, sizeof(fib->ipv6_src));
+		xway_memcpy(fib->ipv6_dst, flow->dest, sizeof(fib->ipv6_dst));
+	}
+}
+
 /* Asks the kernel through which port packets that it sends itself leave. */
 xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow,
 			       struct route_way *way)
 {
-	struct bpf_fib_lookup fib = { .family = flow->family, .ifindex = ROUTE_LOOPBACK };
+	struct bpf_fib_lookup *fib = route_query();
 	long result;
 
-	if (flow->family == ROUTE_AF_INET) {
-		fib.tos = flow->label;
-		fib.ipv4_src = flow->source[1];
-		fib.ipv4_dst = flow->dest[1];
-	} else {
-		fib.flowinfo = flow->label;
-		xway_memcpy(fib.ipv6_src, flow->source, sizeof(fib.ipv6_src));
-		xway_memcpy(fib.ipv6_dst, flow->dest, sizeof(fib.ipv6_dst));
-	}
-	result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	route_refuse(way, XWAY_NOT_FORWARDED);
+	if (!fib)
+		return 0;
+	route_describe(fib, flow);
+	fib->ifindex = ROUTE_LOOPBACK;
+	result = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
 	if (result < 0 || result == BPF_FIB_LKUP_RET_FWD_DISABLED) {
 		/* `lo` does not forward, or there is none. */
-		fib.ifindex = ctx->ingress_ifindex;
-		result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+		fib->ifindex = ctx->ingress_ifindex;
+		result = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
 	}
-	route_refuse(way, XWAY_NOT_FORWARDED);
 	if (result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH) {
 		route_refuse(way, XWAY_NO_EGRESS);
-		if (route_port_of(fib.ifindex) < ROUTE_PORTS)
-			way->egress = route_port_of(fib.ifindex);
+		if (route_port_of(fib->ifindex) < ROUTE_PORTS)
+			way->egress = route_port_of(fib->ifindex);
 	}
 	return 1;
 }
@@ -91,29 +102,20 @@ xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow
 xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
 			  struct route_way *way)
 {
-	struct bpf_fib_lookup fib = {};
+	struct bpf_fib_lookup *fib = route_query();
 	struct route_port *port;
 	long result;
 
-	if (!flow || !way)
+	if (!flow || !way || !fib)
 		return 0;
-	fib.family = flow->family;
-	fib.l4_protocol = flow->protocol;
-	fib.sport = (__be16)flow->ports;
-	fib.dport = (__be16)(flow->ports >> 16);
-	fib.tot_len = length;
-	fib.ifindex = route_ifindex(ctx, flow->ingress);
-	if (flow->family == ROUTE_AF_INET) {
-		fib.tos = flow->label;
-		fib.ipv4_src = flow->source[1];
-		fib.ipv4_dst = flow->dest[1];
-	} else {
-		fib.flowinfo = flow->label;
-		xway_memcpy(fib.ipv6_src, flow->source, sizeof(fib.ipv6_src));
-		xway_memcpy(fib.ipv6_dst, flow->dest, sizeof(fib.ipv6_dst));
-	}
-	result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	way->mtu = fib.mtu_result;
+	route_describe(fib, flow);
+	fib->l4_protocol = flow->protocol;
+	fib->sport = (__be16)flow->ports;
+	fib->dport = (__be16)(flow->ports >> 16);
+	fib->tot_len = length;
+	fib->ifindex = route_ifindex(ctx, flow->ingress);
+	result = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
+	way->mtu = fib->mtu_result;
 	if (result < 0 || result > XWAY_NO_SOURCE - XWAY_FORWARDED) {
 		route_refuse(way, XWAY_FIB_ERROR);
 		return 0;
@@ -123,15 +125,15 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 		return result != BPF_FIB_LKUP_RET_NO_NEIGH &&
 		       result != BPF_FIB_LKUP_RET_FRAG_NEEDED;
 	}
-	way->egress = route_port_of(fib.ifindex);
-	way->mac = route_mac(fib.dmac);
+	way->egress = route_port_of(fib->ifindex);
+	way->mac = route_mac(fib->dmac);
 	port = route_port(way->egress);
 	if (!port) {
 		route_refuse(way, XWAY_NO_EGRESS);
 		return 1;
 	}
-	if (port->mac != route_mac(fib.smac))
-		port->mac = route_mac(fib.smac);
+	if (port->mac != route_mac(fib->smac))
+		port->mac = route_mac(fib->smac);
 	way->mac |= (__u64)route_hop_of(way->egress, way->mac) << ROUTE_MAC_BITS;
 	return 1;
 }

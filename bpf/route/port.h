@@ -16,6 +16,8 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 
+#include "query.h"
+
 #define ROUTE_AF_INET 2
 #define ROUTE_AF_INET6 10
 
@@ -126,23 +128,27 @@ xway_inline int route_is_new_mac(struct xdp_md *ctx, const struct ethhdr *eth,
 xway_inline int route_is_new_mac4(struct xdp_md *ctx, const struct ethhdr *eth,
 				  const struct iphdr *ip, __u32 ingress)
 {
-	struct bpf_fib_lookup back = {
-		.family = ROUTE_AF_INET,
-		.ipv4_src = ip->daddr,
-		.ipv4_dst = ip->saddr,
-	};
+	struct bpf_fib_lookup *back = route_query();
 
-	return route_is_new_mac(ctx, eth, &back, ingress);
+	if (!back)
+		return 0;
+	back->family = ROUTE_AF_INET;
+	back->ipv4_src = ip->daddr;
+	back->ipv4_dst = ip->saddr;
+	return route_is_new_mac(ctx, eth, back, ingress);
 }
 
 xway_inline int route_is_new_mac6(struct xdp_md *ctx, const struct ethhdr *eth,
 				  const struct ipv6hdr *ip, __u32 ingress)
 {
-	struct bpf_fib_lookup back = { .family = ROUTE_AF_INET6 };
+	struct bpf_fib_lookup *back = route_query();
 
-	xway_memcpy(back.ipv6_src, &ip->daddr, sizeof(back.ipv6_src));
-	xway_memcpy(back.ipv6_dst, &ip->saddr, sizeof(back.ipv6_dst));
-	return route_is_new_mac(ctx, eth, &back, ingress);
+	if (!back)
+		return 0;
+	back->family = ROUTE_AF_INET6;
+	xway_memcpy(back->ipv6_src, &ip->daddr, sizeof(back->ipv6_src));
+	xway_memcpy(back->ipv6_dst, &ip->saddr, sizeof(back->ipv6_dst));
+	return route_is_new_mac(ctx, eth, back, ingress);
 }
 
 #endif

@@ -262,15 +262,14 @@ xway_inline int route_has_error(enum xway_reason reason)
 xway_global int route_answer(struct xdp_md *ctx, __u32 reason, __u32 mtu, __u32 length)
 {
 	struct ethhdr *eth = xway_data(ctx);
-	/* One for both families, because functions that call each other share a small stack. */
-	struct bpf_fib_lookup back = {};
+	struct bpf_fib_lookup *back = route_query();
 
-	if ((void *)(eth + 1) > xway_data_end(ctx))
+	if (!back || (void *)(eth + 1) > xway_data_end(ctx))
 		return route_outcome(XDP_PASS, reason);
 	if (eth->h_proto == xway_htons(ETH_P_IP))
-		return route_answer4(ctx, reason, mtu, length, &back);
+		return route_answer4(ctx, reason, mtu, length, back);
 	if (eth->h_proto == xway_htons(ETH_P_IPV6))
-		return route_answer6(ctx, reason, mtu, length, &back);
+		return route_answer6(ctx, reason, mtu, length, back);
 	return route_outcome(XDP_PASS, reason);
 }
 

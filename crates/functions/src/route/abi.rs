@@ -316,6 +316,57 @@ impl Fields {
     }
 }
 
+/// `struct route_flow`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    pub dest: [u64; 2],
+    pub source: [u64; 2],
+    pub ports: [u8; 4],
+    pub label: [u8; 4],
+    pub ingress: u32,
+    pub protocol: u8,
+    pub family: u8,
+    pub zero: u16,
+}
+
+impl Flow {
+    pub const SIZE: usize = 48;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.dest.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        for (n, item) in self.source.iter().enumerate() {
+            let at = 16 + n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[32..36].copy_from_slice(&self.ports);
+        bytes[36..40].copy_from_slice(&self.label);
+        bytes[40..44].copy_from_slice(&self.ingress.to_le_bytes());
+        bytes[44] = self.protocol;
+        bytes[45] = self.family;
+        bytes[46..48].copy_from_slice(&self.zero.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            source: array::from_fn(|n| {
+                u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))
+            }),
+            ports: array::from_fn(|i| bytes[32 + i]),
+            label: array::from_fn(|i| bytes[36 + i]),
+            ingress: u32::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
+            protocol: bytes[44],
+            family: bytes[45],
+            zero: u16::from_le_bytes(array::from_fn(|i| bytes[46 + i])),
+        }
+    }
+}
+
 /// `struct route_key4`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key4 {
@@ -591,6 +642,40 @@ impl Target6 {
             address: array::from_fn(|i| bytes[i]),
             port: array::from_fn(|i| bytes[16 + i]),
             zero: u16::from_le_bytes(array::from_fn(|i| bytes[18 + i])),
+        }
+    }
+}
+
+/// `struct route_way`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Way {
+    pub egress: u32,
+    pub mtu: u32,
+    pub mac: u64,
+    pub turn: u32,
+    pub leaves_errors: u32,
+}
+
+impl Way {
+    pub const SIZE: usize = 24;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.egress.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.mtu.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.mac.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.turn.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.leaves_errors.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            egress: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            mtu: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            mac: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            turn: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            leaves_errors: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
         }
     }
 }
