@@ -88,8 +88,10 @@ pub enum Next {
 }
 
 impl Keyboard {
-    /// Number of requests so far to end a motion. Called often while one runs.
+    /// Number of requests to end a motion that were read before this call, which may read more.
+    /// Called often while a motion runs. One that arrived before the first call ends it, too.
     pub fn requests(&self) -> u32 {
+        let so_far = self.requests.load(Relaxed);
         let mut waiting = self.waiting();
         if waiting.1.elapsed() >= CHECK {
             waiting.1 = Instant::now();
@@ -100,7 +102,7 @@ impl Keyboard {
         match self.has_ended.load(Relaxed) {
             // It also ends a motion that begins afterwards.
             true => self.requests.fetch_add(1, Relaxed) + 1,
-            false => self.requests.load(Relaxed),
+            false => so_far,
         }
     }
 
