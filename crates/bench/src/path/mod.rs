@@ -23,7 +23,7 @@ pub use bridge::BRIDGE;
 pub use journey::Journey;
 pub use route::ROUTE;
 pub use sink::Sink;
-pub use turn::REDIRECT;
+pub use turn::{REDIRECT, one_port};
 pub use xdp::port;
 
 use anyhow::Result;

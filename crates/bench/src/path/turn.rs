@@ -67,17 +67,22 @@ fn object(out: Target) -> Result<Object> {
     a.bind(pass).verdict(Verdict::Pass);
     let mut object = asm::Object::new(NAME, "Dual MIT/GPL");
     if out == Target::Other {
-        object.map(MapDef {
-            name: PORTS.into(),
-            kind: MapKind::DEVMAP,
-            key_size: 4,
-            value_size: 4,
-            max_entries: 1,
-            ..MapDef::default()
-        });
+        object.map(one_port(PORTS));
     }
     object.program(a);
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
+}
+
+/// A map of one interface to send through.
+pub fn one_port(name: &str) -> MapDef {
+    MapDef {
+        name: name.into(),
+        kind: MapKind::DEVMAP,
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..MapDef::default()
+    }
 }
 
 impl ActivePath for Attached {}

@@ -10,7 +10,7 @@ use crate::error::{FunctionError, Result};
 /// Whether the namespace is prepared.
 ///
 /// # Errors
-/// There is no connection tracking, it checks TCP windows, or the configuration has translations
+/// The kernel does not track connections or checks TCP windows, or the configuration has translations
 /// of its own.
 pub fn check(config: &Config) -> Result<()> {
     if !config.conntrack {
@@ -26,7 +26,7 @@ pub fn check(config: &Config) -> Result<()> {
 /// Sets the timeouts that the program keeps entries alive by, as they are now.
 ///
 /// # Errors
-/// There is no connection tracking, or the object is not that of `route`.
+/// The kernel does not track connections, or the object is not that of `route`.
 pub fn apply(config: &Config, spec: &mut Spec) -> Result<()> {
     if !config.conntrack {
         return Ok(());

@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(times(100, 50), (10_000_000, 500_000_000));
         assert_eq!(times(1, 0), (SECOND, SECOND));
         assert_eq!(times(0, 50), (0, 0));
-        assert_eq!(times(u32::MAX, u32::MAX).0, 0, "faster than the clock is no limit");
+        assert_eq!(times(u32::MAX, u32::MAX).0, 0, "a rate above the clock's is not limited");
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod filter;
 mod folder;
 pub mod generate;
 pub mod lab;
+mod live;
 pub mod man;
 pub mod map;
 mod pick;

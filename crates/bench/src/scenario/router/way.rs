@@ -13,10 +13,10 @@ use functions::stats::{self, Stats};
 use kernel::{LoadOptions, Object, Program};
 use spec::asm::Reg::{R1, R2, R3, R4};
 use spec::asm::{self, Assembler, Helper};
-use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict};
+use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
 
 use super::net::Net;
-use crate::path::port;
+use crate::path::{one_port, port};
 
 /// A router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,14 +144,7 @@ fn redirect(net: &Net) -> Result<Object> {
     a.call(Helper::REDIRECT_MAP).exit();
     a.bind(pass).verdict(Verdict::Pass);
     let mut object = asm::Object::new(REDIRECT, "Dual MIT/GPL");
-    object.map(MapDef {
-        name: PORTS.into(),
-        kind: MapKind::DEVMAP,
-        key_size: 4,
-        value_size: 4,
-        max_entries: 1,
-        ..MapDef::default()
-    });
+    object.map(one_port(PORTS));
     object.program(a);
     let object = Object::load(&object.finish()?, &LoadOptions::default())?;
     admit(net, &object, (PORTS, 0))?;

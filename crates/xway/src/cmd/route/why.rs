@@ -1,7 +1,7 @@
 //! `route why`: runs packets through a copy of the router's program, and asks the kernel why.
 //!
 //! Rule: a packet is named as for `filter explain`: a capture, of which each packet is explained;
-//! or the digits of one frame, if there is no such file.
+//! or, if no file has that name, the digits of one frame.
 
 use std::collections::HashMap;
 use std::path::Path;
