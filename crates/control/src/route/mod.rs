@@ -65,6 +65,7 @@ pub fn configure(
     targets.iter_mut().for_each(|target| target.scope = scope);
     let config = &options.config;
     firewall::check(config)?;
+    let unfollowed = unfollowed::unfollowed()?;
     let all: Vec<&Target> = targets.iter().collect();
     check_lockout(control, &all, options)?;
     let record = record(options, &all);
@@ -81,7 +82,7 @@ pub fn configure(
         }
         None => attach(&all, options, &record)?,
     }
-    for sentence in unfollowed::unfollowed()? {
+    for sentence in unfollowed {
         control.notify(&Notice::NotFollowed(sentence));
     }
     Ok(Configured {
