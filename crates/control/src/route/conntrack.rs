@@ -10,8 +10,8 @@ use crate::error::{FunctionError, Result};
 /// Whether the namespace is prepared.
 ///
 /// # Errors
-/// The kernel does not track connections or checks TCP windows, or the configuration has translations
-/// of its own.
+/// The kernel does not track connections or checks TCP windows, or the configuration has
+/// translations of its own.
 pub fn check(config: &Config) -> Result<()> {
     if !config.conntrack {
         return Ok(());

@@ -70,8 +70,8 @@ pub struct Refusals {
     #[arg(long, value_name = "PPS", default_value_t = IcmpErrors::default().prefix.rate_pps)]
     pub icmp_prefix_rate: u32,
 
-    /// Drop packets whose source has no route (loose), or whose source has its route through another
-    /// interface (strict): off, loose, strict
+    /// Drop packets whose source has no route (loose), or whose source has its route through
+    /// another interface (strict): off, loose, strict
     #[arg(long, value_name = "MODE", default_value_t = ReversePath::default())]
     pub reverse_path: ReversePath,
 
