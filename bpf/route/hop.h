@@ -15,7 +15,10 @@
 #include <xway/bpf.h>
 #include <xway/stats.h>
 
-/* Next hops by number: the MAC address as in `struct route_port`, and the port plus one above. */
+/*
+ * Next hops by number: the MAC address as in `struct route_port`, the port plus one above, and the
+ * port's epoch, so that a port that gets the number of another one has next hops of its own.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ROUTE_HOPS);
@@ -32,9 +35,10 @@ struct {
 } route_hop_counts SEC(".maps");
 
 /* The number of a next hop, which it gets if it has none yet; 0 if there is no place for it. */
-xway_inline __u32 route_hop_of(__u32 egress, __u64 mac)
+xway_inline __u32 route_hop_of(__u32 egress, __u32 epoch, __u64 mac)
 {
-	__u64 hop = mac | (__u64)(egress + 1) << ROUTE_MAC_BITS;
+	__u64 port = (egress + 1) | epoch << ROUTE_HOP_PORT_BITS;
+	__u64 hop = mac | port << ROUTE_MAC_BITS;
 	__u32 first = hop * 0x9e3779b97f4a7c15 >> 32;
 
 	for (__u32 i = 0; i < ROUTE_HOP_PROBES; i++) {

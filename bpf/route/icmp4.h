@@ -23,6 +23,7 @@
 xway_inline int route_name_error4(struct route_error *error, const struct iphdr *ip,
 				  enum xway_reason reason, __u32 mtu)
 {
+	const struct route_control *state = route_state();
 	__u32 total = xway_length(ip->tot_len);
 
 	error->quote = total < ROUTE_QUOTE4 ? total : ROUTE_QUOTE4;
@@ -44,7 +45,8 @@ xway_inline int route_name_error4(struct route_error *error, const struct iphdr 
 		error->code = ROUTE_FRAGMENTATION_NEEDED4;
 		error->rest = xway_htonl(mtu & 0xffff);
 		error->sent = XWAY_SENT_TOO_BIG;
-		return total > mtu && ip->frag_off & xway_htons(ROUTE_DONT_FRAGMENT4);
+		/* Only the stack knows the MTU that a route has of its own. */
+		return total > mtu && state && !state->route_mtu4 && ip->frag_off & xway_htons(ROUTE_DONT_FRAGMENT4);
 	default:
 		return 0;
 	}

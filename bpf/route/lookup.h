@@ -20,6 +20,8 @@
 #include "query.h"
 #include "sample.h"
 
+#define ROUTE_LEAST_MTU6 1280
+
 /* Where a packet goes to. */
 struct route_way {
 	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
@@ -95,35 +97,51 @@ xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow
 	return 1;
 }
 
+/* The MTU of a route whose lookup returned this one. */
+xway_inline __u32 route_mtu(const struct route_control *state, const struct route_flow *flow,
+			    __u32 mtu)
+{
+	__u32 smallest = state->route_mtu4;
+
+	/* Less than each link has (RFC 8200, section 5) is ignored. */
+	if (flow->family == ROUTE_AF_INET6)
+		return mtu < ROUTE_LEAST_MTU6 ? ROUTE_LEAST_MTU6 : mtu;
+	return smallest && smallest < mtu ? smallest : mtu;
+}
+
 /*
  * Asks the kernel; 1 if another packet of the flow gets the same answer. A function of its own, so
  * that what follows is verified once, not for each of its ends.
  */
-xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
-			  struct route_way *way)
+xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, struct route_way *way)
 {
+	const struct route_control *state = route_state();
 	struct bpf_fib_lookup *fib = route_query();
 	struct route_port *port;
 	long result;
 
-	if (!flow || !way || !fib)
+	if (!flow || !way || !fib || !state)
 		return 0;
+	if (state->leaves6 && flow->family == ROUTE_AF_INET6) {
+		route_refuse(way, XWAY_NOT_FORWARDED);
+		return 1;
+	}
 	route_describe(fib, flow);
 	fib->l4_protocol = flow->protocol;
 	fib->sport = (__be16)flow->ports;
 	fib->dport = (__be16)(flow->ports >> 16);
-	fib->tot_len = length;
+	/* The shortest packet: the MTU is returned, and compared later. */
+	fib->tot_len = 1;
 	fib->ifindex = route_ifindex(ctx, flow->ingress);
 	result = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
-	way->mtu = fib->mtu_result;
+	way->mtu = route_mtu(state, flow, fib->mtu_result);
 	if (result < 0 || result > XWAY_NO_SOURCE - XWAY_FORWARDED) {
 		route_refuse(way, XWAY_FIB_ERROR);
 		return 0;
 	}
 	if (result != BPF_FIB_LKUP_RET_SUCCESS) {
 		route_refuse(way, XWAY_FORWARDED + result);
-		return result != BPF_FIB_LKUP_RET_NO_NEIGH &&
-		       result != BPF_FIB_LKUP_RET_FRAG_NEEDED;
+		return result != BPF_FIB_LKUP_RET_NO_NEIGH;
 	}
 	way->egress = route_port_of(fib->ifindex);
 	way->mac = route_mac(fib->dmac);
@@ -134,7 +152,7 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 	}
 	if (port->mac != route_mac(fib->smac))
 		port->mac = route_mac(fib->smac);
-	way->mac |= (__u64)route_hop_of(way->egress, way->mac) << ROUTE_MAC_BITS;
+	way->mac |= (__u64)route_hop_of(way->egress, port->epoch, way->mac) << ROUTE_MAC_BITS;
 	return 1;
 }
 
@@ -143,7 +161,7 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
  * interfaces that are not ports, which have one number, are not remembered. `is_back`, a constant,
  * selects packets that this host itself sends.
  */
-xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
+xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow,
 			    struct route_way *way, int is_back)
 {
 	struct route_processor *own = NULL;
@@ -166,7 +184,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 		if (is_back)
 			route_ask_back(ctx, flow, way);
 		else
-			route_ask(ctx, flow, length, way);
+			route_ask(ctx, flow, way);
 		return;
 	}
 	entry = &set->entries[0];
@@ -180,7 +198,7 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, _
 		return;
 	}
 	way->turn = ++own->misses;
-	if (!(is_back ? route_ask_back(ctx, flow, way) : route_ask(ctx, flow, length, way)))
+	if (!(is_back ? route_ask_back(ctx, flow, way) : route_ask(ctx, flow, way)))
 		return;
 	entry = route_victim(set, own);
 	route_name(entry, &key, own->generation);
@@ -207,7 +225,7 @@ xway_inline __u32 route_length(struct xdp_md *ctx, const struct xway_cursor *cur
 xway_inline enum xway_reason route_decide(struct xdp_md *ctx, const struct route_flow *flow,
 					 __u32 length, struct route_way *way)
 {
-	route_find(ctx, flow, length, way, 0);
+	route_find(ctx, flow, way, 0);
 	if (way->egress >= ROUTE_PORTS)
 		return way->egress - ROUTE_PORTS;
 	if (length > way->mtu)

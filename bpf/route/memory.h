@@ -75,17 +75,24 @@ const volatile __u64 route_seed[6] = {
 	0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,
 };
 
+/* The state according to user space; NULL never happens. */
+xway_inline const struct route_control *route_state(void)
+{
+	__u32 only = 0;
+
+	return bpf_map_lookup_elem(&route_control, &only);
+}
+
 /* Ends the validity of the entries if it may have ended. */
 xway_inline void route_renew(struct route_processor *own)
 {
-	__u32 only = 0;
-	struct route_control *control = bpf_map_lookup_elem(&route_control, &only);
+	const struct route_control *control = route_state();
 	__u64 tick = bpf_jiffies64(), generation;
 	__u32 followed;
 
 	if (!control)
 		return;
-	generation = *(volatile __u64 *)&control->generation;
+	generation = *(const volatile __u64 *)&control->generation;
 	if (own->tick == tick && own->seen == generation)
 		return;
 	followed = bpf_ktime_get_coarse_ns() < control->valid_until;

@@ -55,6 +55,25 @@ struct {
 	__type(value, __u32);
 } xway_tx SEC(".maps");
 
+/* Index: what ROUTE_OWN_HASH selects. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROUTE_OWN_PLACES);
+	__type(key, __u32);
+	__type(value, __be32);
+} route_own SEC(".maps");
+
+/* The stack may not forward packets from this IPv4 address. */
+xway_inline int route_is_own4(__be32 address)
+{
+	__u32 place = (__u32)(address * ROUTE_OWN_HASH) >> (32 - ROUTE_OWN_BITS);
+	const __be32 *own = bpf_map_lookup_elem(&route_own, &place);
+
+	if (!own || !*own)
+		return 0;
+	return *own == address || *own == ROUTE_OWN_SEVERAL;
+}
+
 xway_inline __u64 route_mac(const __u8 *mac)
 {
 	return *(const __u16 *)mac | (__u64) * (const __u16 *)(mac + 2) << 16 |

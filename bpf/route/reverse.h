@@ -34,7 +34,7 @@ xway_inline int route_has_source(struct xdp_md *ctx, struct route_flow *flow,
 	flow->ports = 0;
 	flow->protocol = 0;
 	flow->ingress = ROUTE_BACK;
-	route_find(ctx, flow, 0, &way, 1);
+	route_find(ctx, flow, &way, 1);
 	if (route_reverse_path == ROUTE_REVERSE_PATH_LOOSE)
 		return way.egress < ROUTE_PORTS || way.egress == ROUTE_PORTS + XWAY_NO_EGRESS;
 	return way.egress < ROUTE_PORTS && way.egress == ingress;

@@ -23,7 +23,7 @@ enum xway_reason {
 	/* The stack sends the ICMP error, as for the next. */
 	XWAY_UNREACHABLE,
 	XWAY_PROHIBIT,
-	/* The route ends here, or there is none: the stack delivers or answers. */
+	/* The route ends here, is unknown, or there is none: the stack delivers or answers. */
 	XWAY_NOT_FORWARDED,
 	/* The ingress interface does not forward (sysctl `forwarding`). */
 	XWAY_FORWARDING_OFF,
@@ -42,7 +42,7 @@ enum xway_reason {
 	XWAY_NOT_IP,
 	/* After VLAN tags that no port has, or more than two. */
 	XWAY_TAGGED,
-	/* Multicast, broadcast, link-local, loopback or unspecified. */
+	/* Multicast, broadcast, link-local, loopback or unspecified, or from this host itself. */
 	XWAY_NOT_ROUTABLE,
 	/* IPv4 options or IPv6 extension headers. */
 	XWAY_OPTIONS,
@@ -98,7 +98,12 @@ struct route_port {
 	/* Tags of these frames, as in them: TPID and VLAN ID. 0 for none. */
 	__be32 outer;
 	__be32 inner;
-	__u32 zero[2];
+	/*
+	 * Which of the interfaces that had this number, because numbers are used again: below
+	 * ROUTE_EPOCHS.
+	 */
+	__u32 epoch;
+	__u32 zero;
 };
 _Static_assert(sizeof(struct route_port) == 32, "a half cache line, without hidden padding");
 
@@ -135,8 +140,25 @@ struct route_control {
 	/* CLOCK_MONOTONIC in nanoseconds: until then user space vouches for `generation`. */
 	__u64 valid_until;
 	struct route_fields fields;
+	/*
+	 * The smallest MTU that an IPv4 route has of its own; 0 if none has. The kernel's lookup does
+	 * not report it unless it is locked: larger packets are the stack's.
+	 */
+	__u32 route_mtu4;
+	/* All IPv6 packets are the stack's, because the kernel's lookup ignores a part of a rule. */
+	__u32 leaves6;
 };
-_Static_assert(sizeof(struct route_control) == 40, "no hidden padding");
+_Static_assert(sizeof(struct route_control) == 48, "no hidden padding");
+
+/*
+ * Places for IPv4 addresses from which the stack does not forward, because they are the host's own
+ * or a broadcast address. A hash selects the place; 0 is none, and two addresses at one place are
+ * ROUTE_OWN_SEVERAL: then the stack decides about all of that place.
+ */
+#define ROUTE_OWN_BITS 10
+#define ROUTE_OWN_PLACES (1 << ROUTE_OWN_BITS)
+#define ROUTE_OWN_HASH 0x9e3779b1
+#define ROUTE_OWN_SEVERAL 0xffffffff
 
 /* State of one processor. */
 struct route_processor {
@@ -179,6 +201,9 @@ _Static_assert(sizeof(struct route_entry) == 64, "one cache line");
 
 #define ROUTE_MAC_BITS 48
 #define ROUTE_MAC ((1ULL << ROUTE_MAC_BITS) - 1)
+/* In a next hop: bits of the port plus one, and the number of epochs of a port above them. */
+#define ROUTE_HOP_PORT_BITS 9
+#define ROUTE_EPOCHS 128
 /* Numbers of next hops, a power of two; 0 is for those that have no place in the table. */
 #define ROUTE_HOPS 4096
 /* Places that a next hop may have in the table, one after the other. */

@@ -7,7 +7,7 @@
  * write the MAC addresses, redirect. What XDP cannot do goes to the stack: as it came, or, if a
  * translation applied, translated but otherwise untouched, so that the stack resolves the
  * neighbour, fragments or delivers for the address that the packet now has.
- * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
+ * The sender's MAC is not checked, and its reverse path only where this is requested.
  * The two entries are described in xway/frame.h.
  */
 #include "route.abi.h"
@@ -88,7 +88,7 @@ xway_inline int route_is_sound4(const struct iphdr *ip)
 /* The IPv4 packet may be routed at all. */
 xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
 {
-	if (!route_routable4(ip->saddr) || !route_routable4(ip->daddr))
+	if (!route_routable4(ip->saddr) || !route_routable4(ip->daddr) || route_is_own4(ip->saddr))
 		return XWAY_NOT_ROUTABLE;
 	if (ip->ihl != 5)
 		return XWAY_OPTIONS;

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use functions::route;
 use functions::route::abi::{self, Fields};
+use functions::route::{self, Ignored};
 use kernel::Map;
 use spec::{Expect, Map as _};
 use sys::net::{Deciding, Link, Netlink, RouteEvents};
@@ -24,6 +24,7 @@ use sys::thread::monotonic_ns;
 use crate::Control;
 use crate::error::Result;
 use crate::route::hops::Hops;
+use crate::route::host::{of_lookup, own_addresses};
 use crate::route::neighbours::NextHops;
 use crate::route::{LivePorts, router};
 use crate::state::State;
@@ -49,6 +50,7 @@ struct Router {
     /// The map through which it is kept valid.
     map: Map,
     written: abi::Control,
+    own: Map,
     ports: LivePorts,
     hops: Option<Hops>,
 }
@@ -56,6 +58,7 @@ struct Router {
 /// Maps of a router that runs.
 struct Found {
     control: Map,
+    own: Map,
     ports: LivePorts,
     hops: Option<Hops>,
 }
@@ -137,7 +140,7 @@ impl Follower {
         }
         if has_changed || self.beat_at <= now {
             let fields = deciding.map_or(EVERYTHING, fields);
-            self.tell(fields, has_changed);
+            self.tell((fields, deciding.map(of_lookup)), has_changed);
             self.beat_at = now + BEAT;
         }
         Ok(())
@@ -166,18 +169,22 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes ports of VLAN devices and bonds those that exist now. What fails, because interfaces
-    /// change meanwhile, causes another event.
+    /// Makes ports of VLAN devices and bonds those that exist now, and so the host's addresses. What
+    /// fails, because interfaces change meanwhile, causes another event.
     fn update_ports(&self) {
         let Ok(links) = Netlink::open().and_then(|mut netlink| netlink.links()) else { return };
+        let own = own_addresses();
         for router in &self.routers {
             let _ = router.ports.update(&links);
+            if let Ok(own) = &own {
+                let _ = route::set_own(&router.own, own);
+            }
         }
     }
 
     /// A router whose map cannot be written is not followed any more, until it is found again.
-    fn tell(&mut self, fields: Fields, has_changed: bool) {
-        self.routers.retain_mut(|router| router.tell(fields, has_changed).is_ok());
+    fn tell(&mut self, deciding: (Fields, Option<Ignored>), has_changed: bool) {
+        self.routers.retain_mut(|router| router.tell(deciding, has_changed).is_ok());
     }
 
     /// Finds the maps of the namespace's routers, each once.
@@ -221,23 +228,30 @@ impl Found {
 }
 
 impl Router {
-    fn new(Found { control: map, ports, hops }: Found) -> Result<Self> {
+    fn new(Found { control: map, own, ports, hops }: Found) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
         // Nothing that was remembered before was by these fields.
-        let mut router = Self { map, written, ports, hops };
-        router.tell(EVERYTHING, true)?;
+        let mut router = Self { map, written, own, ports, hops };
+        router.tell((EVERYTHING, None), true)?;
         Ok(router)
     }
 
-    fn tell(&mut self, fields: Fields, has_changed: bool) -> Result<()> {
-        let mut next = self.written;
-        if fields != self.written.fields {
+    /// What is not known yet remains what it was.
+    fn tell(
+        &mut self,
+        (fields, ignored): (Fields, Option<Ignored>),
+        has_changed: bool,
+    ) -> Result<()> {
+        let mut next = abi::Control { fields, ..self.written };
+        next = ignored.map_or(next, |known| known.within(next));
+        let is_same = next == self.written;
+        if !is_same {
             // No process vouches for the old generation meanwhile.
-            (next.fields, next.valid_until) = (fields, 0);
+            next.valid_until = 0;
             self.write(next)?;
         }
-        if has_changed || fields != self.written.fields {
+        if has_changed || !is_same {
             next.generation += 1;
         }
         next.valid_until = monotonic_ns() + TRUST.as_nanos() as u64;
@@ -257,8 +271,9 @@ fn controls(state: &State, netns: NetNsId, link: &Link) -> Result<Vec<Found>> {
     let mut maps = Vec::new();
     for (_mode, program) in link.xdp.programs() {
         if let Some((generation, _)) = router(&slot, program)? {
-            let (control, ports) = (generation.map(route::CONTROL)?, LivePorts::open(&generation)?);
-            maps.push(Found { control, ports, hops: Hops::of(&generation)? });
+            let (control, own) = (generation.map(route::CONTROL)?, generation.map(route::OWN)?);
+            let (ports, hops) = (LivePorts::open(&generation)?, Hops::of(&generation)?);
+            maps.push(Found { control, own, ports, hops });
         }
     }
     Ok(maps)

@@ -112,7 +112,16 @@ impl Draft {
             draft.options = rng.pick(&OPTIONS).to_vec();
             draft.extensions = rng.pick(&EXTENSIONS).to_vec();
         }
+        if rng.one_in(6) {
+            draft.fit(rng.pick(&LENGTHS) + if rng.one_in(2) { 0 } else { rng.below(42) });
+        }
         draft
+    }
+
+    /// Makes the packet this long, from its IP header on.
+    fn fit(&mut self, length: usize) {
+        let without = self.frame().len() - ETHERNET - self.payload;
+        self.payload = length.saturating_sub(without).max(6);
     }
 
     fn is_ipv6(&self) -> bool {
@@ -273,10 +282,10 @@ fn port(rng: &mut Rng) -> u16 {
     rng.pick(&[7, 53, 443, other])
 }
 
-/// Bytes after the transport header: most are short, some are around an MTU.
+/// Bytes after the transport header: most are few.
 fn payload(rng: &mut Rng) -> usize {
     match rng.below(6) {
-        0 => rng.pick(&[960, 1232, 1240, 1252, 1262, 1272, 1352, 1362, 1372]) + rng.below(12),
+        0 => rng.below(3300),
         1 => rng.below(1400),
         _ => 6 + rng.below(80),
     }
@@ -291,6 +300,7 @@ fn disturb(rng: &mut Rng, frame: &mut Vec<u8>, is_ipv6: bool) {
         3 => frame[if is_ipv6 { 19 } else { 17 }] ^= 1 << rng.below(8),
         4 if !is_ipv6 => frame[14] ^= 1 << rng.below(4),
         5 => frame.truncate(15 + rng.below(frame.len() - 15)),
+        14 | 15 => frame.truncate(ETHERNET + rng.below(20)),
         6..=8 => frame.extend((0..1 + rng.below(40)).map(|_| 0)),
         9 => frame[..6].copy_from_slice(&Mac([2, 0, 0, 0, 0, 9]).0),
         10 => frame[..6].fill(0xff),
@@ -305,8 +315,12 @@ fn disturb(rng: &mut Rng, frame: &mut Vec<u8>, is_ipv6: bool) {
     }
 }
 
-const FRAGMENT: u8 = 44;
+pub const FRAGMENT: u8 = 44;
 const ROUTING: u8 = 43;
+/// MTUs of ports and routes, and the largest error of IPv4: from there on up to an IPv6 header more,
+/// by which routers may be wrong, and a byte.
+const LENGTHS: [usize; 8] = [576, 1000, 1280, 1290, 1300, 1400, 1500, 1600];
+const ETHERNET: usize = 14;
 /// No operation, router alert, record route, timestamp and a strict source route, padded.
 const OPTIONS: [&[u8]; 6] = [
     &[1, 1, 1, 0],

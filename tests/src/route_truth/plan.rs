@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   world                      router
-//!   q0 ───────────────────────── p0   ingress
+//!   q0 ───────────────────────── p0   ingress, with a larger MTU
 //!   q1, q2, q3 ───────── p1, p2, p3   egress, p2 and p3 with a smaller MTU
 //! ```
 //! Port N of the router is 10.0.N.1/24 and fd00:0:0:N::1/64. The world has no addresses: it sends
@@ -14,8 +14,11 @@ use packet::Mac;
 
 /// Number of ports of a router.
 pub const PORTS: u8 = 4;
-/// MTU of each port, and of the router's side alone where it is below 1500.
-pub const MTUS: [u32; PORTS as usize] = [1500, 1500, 1300, 1400];
+/// MTU of each port, of the router's side alone where it is below 1500. Larger frames than others
+/// can send come in through the first one; more than a page would need several buffers.
+pub const MTUS: [u32; PORTS as usize] = [3400, 1500, 1300, 1400];
+/// Of both sides of each port at first.
+pub const LARGEST_MTUS: [u32; PORTS as usize] = [3400, 1500, 1500, 1500];
 /// Hosts on each port whose Ethernet address the router knows; it cannot resolve any other.
 pub const RESOLVED: [u8; 2] = [2, 3];
 /// Hosts that routes lead through: the last one has no known Ethernet address.

@@ -2,7 +2,7 @@
 //!
 //! Rule: a difference that no reason explains is a finding. Reasons are tried in order.
 
-use super::packets::Packet;
+use super::packets::{FRAGMENT, Packet};
 use super::seen::{Ip, Kind, Outcome, summary};
 use super::tables::Tables;
 
@@ -48,8 +48,8 @@ pub const REASONS: &[Reason] = &[
     Reason {
         name: "icmp-next-hop",
         about: "an ICMP error to a sender behind several next hops takes another one: the kernel \
-                selects by the packet that caused it",
-        is_by_nature: false,
+                hashes the packet that caused it, bpf_fib_lookup() the addresses of the error",
+        is_by_nature: true,
         explains: answers_elsewhere,
     },
     Reason {
@@ -65,25 +65,25 @@ pub const REASONS: &[Reason] = &[
         explains: |one| all_equal(one, |_, frame| trimmed(frame)),
     },
     Reason {
-        name: "own-source",
-        about: "IPv4 packets from the router's own or a broadcast address are forwarded",
-        is_by_nature: false,
-        explains: |one| one.kernel.is_empty() && is_forwarded(one, one.ours) && has_own_source(one),
-    },
-    Reason {
-        name: "route-mtu",
-        about: "the MTU of a route is not applied unless it is locked",
-        is_by_nature: false,
-        explains: exceeds_route_mtu,
-    },
-    Reason {
         name: "multipath-label",
-        about: "bpf_fib_lookup() hashes IPv6 otherwise with hash policy 2 or with rules by ports",
-        is_by_nature: false,
+        about: "the next hop among several of an IPv6 packet with a flow label: where the kernel \
+                dissects packets (hash policy 2, and 0 with rules by protocol or ports), it hashes \
+                the label in host order, which no argument of bpf_fib_lookup() yields",
+        is_by_nature: true,
         explains: |one| {
-            let is_ipv6 = Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6);
-            let is_dissected = one.tables.hash_policy == 2 || one.tables.has_port_rules();
-            is_ipv6 && is_dissected && !one.kernel.is_empty() && is_forwarded(one, one.ours)
+            let policy = one.tables.hash_policy;
+            let is_dissected = policy == 2 || (policy == 0 && one.tables.has_dissecting_rules());
+            is_ipv6(one) && is_dissected && one.tables.has_multipath()
+        },
+    },
+    Reason {
+        name: "multipath-fragment",
+        about: "the next hop among several of an IPv6 fragment: hash policy 0 hashes the number of \
+                the fragment header, bpf_fib_lookup() the protocol by which it compares rules",
+        is_by_nature: true,
+        explains: |one| {
+            let is_fragment = one.packet.frame.get(20) == Some(&FRAGMENT);
+            is_ipv6(one) && is_fragment && one.tables.hash_policy == 0 && one.tables.has_multipath()
         },
     },
 ];
@@ -141,17 +141,6 @@ fn without_source(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Answers without the MTU that they report, and without their checksum.
-fn without_mtu(one: &Difference<'_>, frame: &[u8]) -> Vec<u8> {
-    let mut frame = without_id(one, frame);
-    let Some(ip) = Ip::of(&frame) else { return frame };
-    let is_too_big = if ip.is_ipv6 { [2, 0] } else { [3, 4] };
-    if frame.get(ip.transport..ip.transport + 2) == Some(&is_too_big) {
-        frame[ip.transport + 2..ip.transport + 8].fill(0);
-    }
-    frame
-}
-
 /// Both only answered, where there are routes with several next hops, of which the kernel's may not
 /// be reachable.
 fn answers_elsewhere(one: &Difference<'_>) -> bool {
@@ -175,24 +164,6 @@ fn trimmed(frame: &[u8]) -> Vec<u8> {
     frame[..end].to_vec()
 }
 
-/// A router's address or the first or last one of its networks.
-fn has_own_source(one: &Difference<'_>) -> bool {
-    let frame = &one.packet.frame;
-    let of = |range: std::ops::Range<usize>| frame.get(range);
-    of(12..14) == Some(&[8, 0]) && of(26..28) == Some(&[10, 0]) && matches!(frame[29], 0 | 1 | 255)
-}
-
-/// Larger than the MTU of a route, forwarded by our router in one piece and not by the kernel.
-fn exceeds_route_mtu(one: &Difference<'_>) -> bool {
-    let is_whole = |of: &Outcome| of.len() == 1 && is_forwarded(one, of);
-    let length = one.packet.frame.len().saturating_sub(14);
-    if !one.ours.is_empty() && all_equal(one, without_mtu) {
-        return true;
-    }
-    let is_over = one.tables.smallest_mtu().is_some_and(|mtu| length > mtu);
-    is_over && is_whole(one.ours) && !is_whole(one.kernel)
-}
-
-fn is_forwarded(one: &Difference<'_>, outcome: &Outcome) -> bool {
-    outcome.iter().any(|seen| seen.kind(&one.packet.frame) == Kind::Forwarded)
+fn is_ipv6(one: &Difference<'_>) -> bool {
+    Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6)
 }

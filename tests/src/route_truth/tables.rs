@@ -24,6 +24,8 @@ pub const TABLES: [&str; 4] = ["main", "100", "101", "102"];
 pub const FIRST_RULE: usize = 1000;
 /// Rules of a family at most.
 pub const RULES: usize = 6;
+/// Selectors of rules for which the kernel dissects packets.
+const DISSECTED: [&str; 3] = [" ipproto ", " sport ", " dport "];
 /// Marks routes that this module made, so that they are found to be removed.
 pub const PROTOCOL: u8 = 99;
 
@@ -40,9 +42,10 @@ impl Tables {
         [("-4", &self.ipv4), ("-6", &self.ipv6)]
     }
 
-    /// Whether a rule selects packets by ports.
-    pub fn has_port_rules(&self) -> bool {
-        self.all().any(|one| one.contains(" sport ") || one.contains(" dport "))
+    /// Whether the kernel dissects packets to compare them with an IPv6 rule.
+    pub fn has_dissecting_rules(&self) -> bool {
+        let selects = |one: &String| DISSECTED.iter().any(|word| one.contains(word));
+        self.ipv6.iter().any(selects)
     }
 
     /// Whether a route has several next hops of its own, or those of an object.
@@ -50,15 +53,6 @@ impl Tables {
         let groups = [false, true].map(|is_ipv6| format!(" nhid {}", first_nexthop(is_ipv6) + 3));
         let is_one = |one: &String| groups.iter().any(|group| one.ends_with(group));
         self.all().any(|one| one.contains(" nexthop via ") || is_one(one))
-    }
-
-    /// The smallest MTU that a route has of its own.
-    pub fn smallest_mtu(&self) -> Option<usize> {
-        let mtu = |one: &String| {
-            let (_, rest) = one.split_once(" mtu ")?;
-            rest.trim_start_matches("lock ").split(' ').next()?.parse().ok()
-        };
-        self.all().filter_map(mtu).min()
     }
 
     fn all(&self) -> impl Iterator<Item = &String> {
@@ -126,9 +120,9 @@ impl Tables {
             0 => format!("from {prefix}"),
             1 => format!("to {prefix}"),
             2 => format!("iif {}", rng.pick(&["p0", "p1", "lo"])),
-            3 => format!("tos {}", rng.pick(&["0x04", "0x08", "0x10"])),
+            3 => format!("tos {}", rng.pick(&["0x04", "0x08", "0x10", "0x00"])),
             4 => format!("fwmark {}", rng.pick(&["0x1", "0x0/0x1", "0x1/0x3"])),
-            5 => format!("ipproto {}", rng.pick(&["udp", "tcp", "17", "47"])),
+            5 => format!("ipproto {}", rng.pick(&["udp", "tcp", "17", "47", "1", "58", "44"])),
             6 => format!("sport {}", ports[0]),
             _ => format!("dport {}", ports[1]),
         }

@@ -16,7 +16,8 @@ use sys::net::{NewVeth, VethEnd};
 
 use super::packets::Packet;
 use super::plan::{
-    MTUS, PORTS, RESOLVED, UNRESOLVED_MARKER, address, marker_commands, neighbor_mac, router_mac,
+    LARGEST_MTUS, MTUS, PORTS, RESOLVED, UNRESOLVED_MARKER, address, marker_commands, neighbor_mac,
+    router_mac,
 };
 use super::seen::{Ip, Kind, Outcome, Seen};
 use super::tables::{FIRST_RULE, PROTOCOL, RULES, TABLES, Tables};
@@ -29,7 +30,7 @@ pub struct Twin {
     kernel: Arm,
     ours: Arm,
     _lab: Lab,
-    _xway: Xway,
+    xway: Xway,
 }
 
 /// A router and its surroundings.
@@ -63,7 +64,7 @@ impl Twin {
                 }
             }
         }
-        Ok(Self { kernel, ours, _lab: lab, _xway: xway })
+        Ok(Self { kernel, ours, _lab: lab, xway })
     }
 
     /// Replaces what was configured before. Commands that `ip` refuses, because random routes
@@ -83,6 +84,8 @@ impl Twin {
             Ok(refused)
         };
         let (kernel, ours) = (configured(&self.kernel)?, configured(&self.ours)?);
+        // No daemon follows the routes, so it reads them as when it starts.
+        start_router(&self.xway, &self.ours.router)?;
         if kernel == ours {
             return Ok(());
         }
@@ -127,7 +130,7 @@ impl Twin {
 fn start_router(xway: &Xway, router: &Host) -> Result<(), String> {
     let ports: Vec<String> = (0..PORTS).map(|port| format!("p{port}")).collect();
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
-    let unlimited = ["--set", "route_icmp_prefix_cost=0", "--set", "route_icmp_total_cost=0"];
+    let unlimited = ["--icmp-prefix-rate", "0", "--icmp-rate", "0"];
     let answer = xway.run_in(router, &[&["--json", "forward"], &ports[..], &unlimited].concat());
     if answer.code == 0 { Ok(()) } else { Err(answer.stderr) }
 }
@@ -219,7 +222,11 @@ fn connect(router: &Host, world: &Host, port: u8) -> lab::Result<()> {
         VethEnd { name: &inner, mac: Some(router_mac(port)), netns: None },
         VethEnd { name: &outer, mac: Some(outer_mac), netns: Some(world.netns().as_fd()) },
     ];
-    router.netlink()?.create_veth(&NewVeth { ends, queues: 1, mtu: 1500 })?;
+    router.netlink()?.create_veth(&NewVeth {
+        ends,
+        queues: 1,
+        mtu: LARGEST_MTUS[usize::from(port)],
+    })?;
     for (host, name) in [(router, &inner), (world, &outer)] {
         let mut netlink = host.netlink()?;
         let ifindex = netlink.link(name)?.ifindex;

@@ -29,7 +29,8 @@ fn router() -> Forward<KernelRuntime> {
 
 /// Vouches for a generation without an end.
 fn vouch(router: &Forward<KernelRuntime>, generation: u64, fields: Fields) {
-    let control = abi::Control { generation, valid_until: u64::MAX, fields };
+    let control =
+        abi::Control { generation, valid_until: u64::MAX, fields, ..abi::Control::default() };
     router.map(CONTROL).update(&ONLY, &control.to_bytes(), Expect::Any).unwrap();
 }
 
@@ -87,7 +88,7 @@ fn without_a_follower_a_change_takes_effect_at_a_tick() {
     })
     .unwrap();
     // A follower that died is not trusted either.
-    let late = abi::Control { generation: 7, valid_until: 1, fields: NOTHING };
+    let late = abi::Control { generation: 7, valid_until: 1, ..abi::Control::default() };
     router.map(CONTROL).update(&ONLY, &late.to_bytes(), Expect::Any).unwrap();
     assert_eq!(reason(&mut router, &packet), "blackhole");
     router.site.ip("route del blackhole 10.0.2.2/32");

@@ -146,7 +146,7 @@ fn the_route_to_a_source_is_remembered_until_it_changes() {
     sys::cpu::set_affinity(&[0]).unwrap();
     let mut router = Forward::<KernelRuntime>::with(&with(ReversePath::Strict));
     let vouch = |router: &Forward<KernelRuntime>, generation| {
-        let control = abi::Control { generation, valid_until: u64::MAX, fields: Fields::default() };
+        let control = abi::Control { generation, valid_until: u64::MAX, ..abi::Control::default() };
         router.map(CONTROL).update(&[0; 4], &control.to_bytes(), Expect::Any).unwrap();
     };
     let count = |router: &Forward<KernelRuntime>| {

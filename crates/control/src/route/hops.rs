@@ -42,13 +42,17 @@ impl Hops {
         Ok(ports.iter().map(|bytes| port(bytes).unwrap_or_default()).collect())
     }
 
-    /// What was sent to each next hop; `None` stands for all that are not counted one by one.
+    /// What was sent to each next hop; `None` stands for those that are not counted one by one, and
+    /// those of interfaces that are not ports any more.
     pub fn sent(&self) -> Result<Vec<(Option<NextHop>, Count)>> {
         let ports = self.ports()?;
-        let ifindex = |port: u32| Some(Ifindex(ports.get(port as usize)?.ifindex));
+        let ifindex = |port: u32, epoch: u32| {
+            let port = ports.get(port as usize).filter(|port| port.epoch == epoch)?;
+            (port.ifindex != 0).then_some(Ifindex(port.ifindex))
+        };
         let sent = route::sent(&self.hops, &self.counts)?.into_iter();
         let named = sent.map(|SentTo { hop, count }| {
-            (hop.and_then(|(port, mac)| Some((ifindex(port)?, Mac(mac)))), count)
+            (hop.and_then(|(port, epoch, mac)| Some((ifindex(port, epoch)?, Mac(mac)))), count)
         });
         Ok(named.collect())
     }

@@ -7,6 +7,7 @@ mod conntrack;
 mod constants;
 mod firewall;
 pub(crate) mod hops;
+pub(crate) mod host;
 pub(crate) mod neighbours;
 mod ports;
 mod report;
@@ -33,6 +34,7 @@ use crate::tags::Tagging;
 use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement, chain, lockout};
 
+use host::HostFacts;
 pub(crate) use ports::LivePorts;
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
@@ -239,7 +241,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
-    Ok(())
+    HostFacts::read()?.write(&generation.map(route::OWN)?, &generation.map(route::CONTROL)?)
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
@@ -249,7 +251,7 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
     let RouteOptions { config, placement, .. } = options;
     let spec = spec(options, record)?;
     let large = targets.iter().any(|target| target.has_large_frames());
-    let routed = ports(targets)?;
+    let (routed, facts) = (ports(targets)?, HostFacts::read()?);
     by_frame_size(large, [route::PROGRAM, route::PROGRAM_FRAGS], |program| {
         let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
         let mut shared = None;
@@ -258,6 +260,7 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
                 route::update(config, &routed, &Maps::find(|name| router.map(name))?)?;
+                facts.write(router.map(route::OWN)?, router.map(route::CONTROL)?)?;
                 shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -349,6 +352,7 @@ impl<'a> NewRouter<'a> {
         let map = |name: &str| first.map(NAME, name);
         let routed = ports(self.targets)?;
         route::update(config, &routed, &Maps::find(map)?)?;
+        HostFacts::read()?.write(map(route::OWN)?, map(route::CONTROL)?)?;
         let shared = tables(&self.spec, map)?;
         let mut all = Vec::new();
         for target in &self.targets[1..] {

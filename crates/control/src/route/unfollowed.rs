@@ -35,7 +35,14 @@ fn sentences(rules: &[TableRule], policies: &[(&str, Option<u32>)]) -> Vec<Strin
              by the inner addresses of encapsulated packets, the router by the outer ones"
         )
     });
-    marked.chain(hashed).collect()
+    let suppressed = rules.iter().filter(|rule| rule.ipv6 && rule.suppresses).map(|rule| {
+        format!(
+            "rule {} (IPv6) with `suppress_prefixlength` or `suppress_ifgroup`, which \
+             bpf_fib_lookup() ignores: all IPv6 packets are left to the stack",
+            rule.priority
+        )
+    });
+    marked.chain(hashed).chain(suppressed).collect()
 }
 
 /// Policy by which the headers of encapsulated packets decide.
@@ -59,6 +66,11 @@ mod tests {
             named[0].starts_with("rule 100 (IPv6) by the firewall mark 0x1/0xff: "),
             "{named:?}"
         );
+        let suppressed =
+            TableRule { priority: 7, ipv6: true, suppresses: true, ..TableRule::default() };
+        let ipv4 = TableRule { ipv6: false, ..suppressed.clone() };
+        let also = sentences(&[ipv4, suppressed], &[]);
+        assert!(also.len() == 1 && also[0].starts_with("rule 7 (IPv6) with "), "{also:?}");
         assert!(named[1].starts_with("net.ipv6.fib_multipath_hash_policy=2: "), "{named:?}");
     }
 }

@@ -200,16 +200,20 @@ pub struct Control {
     pub generation: u64,
     pub valid_until: u64,
     pub fields: Fields,
+    pub route_mtu4: u32,
+    pub leaves6: u32,
 }
 
 impl Control {
-    pub const SIZE: usize = 40;
+    pub const SIZE: usize = 48;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.generation.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.valid_until.to_le_bytes());
         bytes[16..40].copy_from_slice(&self.fields.to_bytes());
+        bytes[40..44].copy_from_slice(&self.route_mtu4.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.leaves6.to_le_bytes());
         bytes
     }
 
@@ -218,6 +222,8 @@ impl Control {
             generation: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             valid_until: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             fields: Fields::from_bytes(&array::from_fn(|i| bytes[16 + i])),
+            route_mtu4: u32::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
+            leaves6: u32::from_le_bytes(array::from_fn(|i| bytes[44 + i])),
         }
     }
 }
@@ -465,7 +471,8 @@ pub struct Port {
     pub device: u32,
     pub outer: [u8; 4],
     pub inner: [u8; 4],
-    pub zero: [u32; 2],
+    pub epoch: u32,
+    pub zero: u32,
 }
 
 impl Port {
@@ -478,10 +485,8 @@ impl Port {
         bytes[12..16].copy_from_slice(&self.device.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.outer);
         bytes[20..24].copy_from_slice(&self.inner);
-        for (n, item) in self.zero.iter().enumerate() {
-            let at = 24 + n * 4;
-            bytes[at..at + 4].copy_from_slice(&item.to_le_bytes());
-        }
+        bytes[24..28].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.zero.to_le_bytes());
         bytes
     }
 
@@ -492,7 +497,8 @@ impl Port {
             device: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
             outer: array::from_fn(|i| bytes[16 + i]),
             inner: array::from_fn(|i| bytes[20 + i]),
-            zero: array::from_fn(|n| u32::from_le_bytes(array::from_fn(|i| bytes[24 + n * 4 + i]))),
+            epoch: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
         }
     }
 }

@@ -7,6 +7,7 @@
 pub mod abi;
 mod config;
 mod icmp;
+mod own;
 mod plan;
 mod port;
 mod reverse;
@@ -15,6 +16,7 @@ mod statistics;
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
 pub use icmp::{IcmpErrors, IcmpRate};
+pub use own::{Ignored, set_own};
 pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
 pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of, size_vlans};
 pub use reverse::ReversePath;
@@ -58,12 +60,14 @@ pub const SETS: &str = "route_sets";
 pub const HOPS: &str = "route_hops";
 /// Name of the map of what was sent to each next hop.
 pub const HOP_COUNTS: &str = "route_hop_counts";
+/// Name of the map of the host's own IPv4 addresses.
+pub const OWN: &str = "route_own";
 /// Name of the map of samples by destination network.
 pub const NETWORKS: &str = "route_networks";
 /// Number of routed packets of which one is a sample: `ROUTE_SAMPLED`.
 pub const SAMPLED: u64 = 1024;
 /// The map by which programs of earlier versions, which share none with this one, are recognized.
-pub const NEWEST: &str = NETWORKS;
+pub const NEWEST: &str = OWN;
 /// Name of the map of timeouts, which only the program that translates connections has.
 pub const TIMEOUTS: &str = "route_timeouts";
 /// Global with the timeout of established TCP connections in milliseconds.

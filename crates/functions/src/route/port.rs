@@ -83,7 +83,15 @@ impl Port {
         let mac = self.mac.unwrap_or_default();
         let mac = mac.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let (outer, inner) = self.tags.to_bytes();
-        abi::Port { mac, ifindex: self.ifindex, device: self.device, outer, inner, zero: [0; 2] }
+        abi::Port {
+            mac,
+            ifindex: self.ifindex,
+            device: self.device,
+            outer,
+            inner,
+            epoch: 0,
+            zero: 0,
+        }
     }
 }
 
@@ -151,32 +159,51 @@ pub enum PortConflict {
 
 /// Ports by their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Numbered(BTreeMap<u32, abi::Port>);
+pub struct Numbered {
+    ports: BTreeMap<u32, abi::Port>,
+    /// Epochs of all numbers that are not 0, also of those that no port has now.
+    epochs: BTreeMap<u32, u32>,
+}
 
 impl Numbered {
     fn read(table: &Table) -> Self {
-        let entry = |(key, value): (&Vec<u8>, &Vec<u8>)| {
-            let number = u32::from_le_bytes(*key.first_chunk()?);
-            let port = abi::Port::from_bytes(value.first_chunk()?);
-            (port.ifindex != 0).then_some((number, port))
-        };
-        Self(table.iter().filter_map(entry).collect())
+        let mut this = Self::default();
+        for (key, value) in table {
+            let (Some(key), Some(value)) = (key.first_chunk(), value.first_chunk()) else {
+                continue;
+            };
+            let (number, port) = (u32::from_le_bytes(*key), abi::Port::from_bytes(value));
+            if port.ifindex != 0 {
+                this.ports.insert(number, port);
+            }
+            if port.epoch != 0 {
+                this.epochs.insert(number, port.epoch);
+            }
+        }
+        this
+    }
+
+    /// The epoch of a number if this interface has it now: the next one if another one had it.
+    fn epoch(&self, number: u32, ifindex: u32) -> u32 {
+        let last = self.epochs.get(&number).copied().unwrap_or(0);
+        let is_other = self.ports.get(&number).is_some_and(|live| live.ifindex != ifindex);
+        (last + u32::from(is_other)) % EPOCHS
     }
 
     /// The interfaces that programs are attached to: those that send without tags.
     pub fn devices(&self) -> impl Iterator<Item = u32> {
-        self.0.values().filter(|port| port.outer == [0; 4]).map(|port| port.device)
+        self.ports.values().filter(|port| port.outer == [0; 4]).map(|port| port.device)
     }
 
     /// Ports with one 802.1Q tag: the entry of [`VLANS`] and the number.
     fn vlans(&self) -> impl Iterator<Item = (u32, u32)> {
         let devices: BTreeMap<u32, u32> = self
-            .0
+            .ports
             .iter()
             .filter(|(_, port)| port.outer == [0; 4])
             .map(|(n, p)| (p.device, *n))
             .collect();
-        self.0.iter().filter_map(move |(number, port)| {
+        self.ports.iter().filter_map(move |(number, port)| {
             let [0x81, 0, high, low] = port.outer else { return None };
             let device = devices.get(&port.device).filter(|_| port.inner == [0; 4])?;
             Some((device * VLANS_OF_EACH + u32::from(u16::from_be_bytes([high, low])), *number))
@@ -190,7 +217,7 @@ impl Numbered {
             [0, 0, 0, 0] => live.outer == [0; 4] && live.device == port.device,
             _ => live.outer != [0; 4] && live.ifindex == port.ifindex,
         };
-        self.0.iter().find(|(_, live)| is_same(live)).map(|(number, _)| *number)
+        self.ports.iter().find(|(_, live)| is_same(live)).map(|(number, _)| *number)
     }
 }
 
@@ -200,13 +227,14 @@ impl PortTables {
     /// # Errors
     /// There are too many ports, or two that are the same to the program.
     pub fn new(ports: &[Port], live: &Numbered) -> Result<Self, PortConflict> {
-        let none = abi::Port::default();
-        let mut this = Self {
-            ports: (0..MOST_PORTS).map(|number| (bytes(number), none.to_bytes().into())).collect(),
-            ..Self::default()
+        let none = |number| {
+            let none = abi::Port { epoch: live.epoch(number, 0), ..abi::Port::default() };
+            (bytes(number), none.to_bytes().into())
         };
+        let mut this = Self { ports: (0..MOST_PORTS).map(none).collect(), ..Self::default() };
         for (number, port) in numbered(ports, live)? {
-            let entry = port.entry();
+            let epoch = live.epoch(number, port.ifindex);
+            let entry = abi::Port { epoch, ..port.entry() };
             this.ports.insert(bytes(number), entry.to_bytes().to_vec());
             let other = this.index.insert(bytes(port.ifindex), bytes(number));
             // A devmap entry without a program: the interface's index alone.
@@ -253,7 +281,7 @@ impl PortTables {
 /// else a free one.
 fn numbered(ports: &[Port], live: &Numbered) -> Result<Vec<(u32, Port)>, PortConflict> {
     let known = |port: &Port| live.number_of(&port.entry());
-    let mut taken: BTreeSet<u32> = live.0.keys().copied().collect();
+    let mut taken: BTreeSet<u32> = live.ports.keys().copied().collect();
     let (mut numbered, mut new): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
     for port in ports {
         let rank = || match port.tags {
@@ -302,6 +330,8 @@ pub fn size_vlans(spec: &mut Spec, ports: &[Port]) {
     }
 }
 
+/// `ROUTE_EPOCHS`.
+const EPOCHS: u32 = 128;
 /// `ROUTE_VLANS`.
 const VLANS_OF_EACH: u32 = 4096;
 
@@ -365,6 +395,33 @@ mod tests {
         let mut spec = Spec::parse("route", crate::route::OBJECT).unwrap();
         size_vlans(&mut spec, &ports);
         assert_eq!(spec.map(VLANS).unwrap().max_entries, 8192);
+    }
+
+    #[test]
+    fn a_number_that_another_interface_gets_has_another_epoch() {
+        let epochs = |tables: &PortTables| -> Vec<u32> {
+            let ports = (0..3).map(|number| &tables.ports[&bytes(number)]);
+            ports.map(|port| abi::Port::from_bytes(port.first_chunk().unwrap()).epoch).collect()
+        };
+        let mut tables = PortTables::default();
+        for (ports, expected) in [
+            (vec![untagged(4), vlan(8, 4, 5)], [0, 0, 0]),
+            (vec![untagged(4), vlan(8, 4, 6)], [0, 0, 0]),
+            (vec![untagged(4)], [0, 1, 0]),
+            (vec![untagged(4), vlan(8, 4, 5)], [0, 1, 0]),
+            (vec![untagged(4), vlan(9, 4, 5)], [0, 2, 0]),
+            // A bond becomes the owner of the device's frames.
+            (vec![Port { ifindex: 7, ..untagged(4) }], [1, 3, 0]),
+        ] {
+            for _ in 0..2 {
+                tables = PortTables::new(&ports, &live(&tables)).unwrap();
+                assert_eq!(epochs(&tables), expected, "{ports:?}");
+            }
+        }
+        let mut last = Numbered::default();
+        last.epochs.insert(0, EPOCHS - 1);
+        last.ports.insert(0, untagged(4).entry());
+        assert_eq!((last.epoch(0, 4), last.epoch(0, 5)), (EPOCHS - 1, 0));
     }
 
     #[test]

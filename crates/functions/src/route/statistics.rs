@@ -12,9 +12,9 @@ use crate::stats::Count;
 /// Frames that were sent to a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentTo {
-    /// Number of the port and MAC address; `None` for all next hops that have no place in the
-    /// table.
-    pub hop: Option<(u32, [u8; 6])>,
+    /// Number and epoch of the port, and MAC address; `None` for all next hops that have no place in
+    /// the table.
+    pub hop: Option<(u32, u32, [u8; 6])>,
     pub count: Count,
 }
 
@@ -37,8 +37,9 @@ pub fn sent<M: Map>(hops: &M, counts: &M) -> Result<Vec<SentTo>, M::Error> {
     let rows = hops.iter().zip(&counts).enumerate().map(|(number, (hop, count))| {
         let hop = hop.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let [a, b, c, d, e, g, ..] = hop.to_le_bytes();
-        let port = (hop >> MAC_BITS).checked_sub(1).and_then(|port| u32::try_from(port).ok());
-        let hop = port.filter(|_| number > 0).map(|port| (port, [a, b, c, d, e, g]));
+        let (port, epoch) = ((hop >> MAC_BITS) as u32 & PORT_MASK, (hop >> EPOCH_SHIFT) as u32);
+        let port = port.checked_sub(1).filter(|_| number > 0);
+        let hop = port.map(|port| (port, epoch, [a, b, c, d, e, g]));
         SentTo { hop, count: Count::sum(count) }
     });
     Ok(rows.filter(|row| row.count != Count::default()).collect())
@@ -95,6 +96,9 @@ const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 /// Bits of a MAC address below the number of the port: `ROUTE_MAC_BITS`.
 const MAC_BITS: u32 = 48;
+/// The port plus one, and above it the epoch: `ROUTE_HOP_PORT_BITS`.
+const PORT_MASK: u32 = 0x1ff;
+const EPOCH_SHIFT: u32 = MAC_BITS + 9;
 
 #[cfg(test)]
 mod tests {
@@ -110,7 +114,7 @@ mod tests {
     fn next_hops_are_a_port_and_an_address() {
         let (hops, counts) = (MemoryMap::array(8, 4), MemoryMap::array(32, 4));
         set(&hops, 1, &[2, 0, 0, 0, 0, 9, 1, 0]);
-        set(&hops, 3, &[2, 0, 0, 0, 0, 7, 0, 1]);
+        set(&hops, 3, &[2, 0, 0, 0, 0, 7, 0, 1 | 5 << 1]);
         let cpus = |packets: u64| [[packets, 10 * packets], [1, 10]].concat();
         let bytes = |cpus: Vec<u64>| cpus.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
         set(&counts, 0, &bytes(cpus(4)));
@@ -119,7 +123,7 @@ mod tests {
         let sent = sent(&hops, &counts).unwrap();
         let expected = [
             SentTo { hop: None, count: count(5) },
-            SentTo { hop: Some((255, [2, 0, 0, 0, 0, 7])), count: count(7) },
+            SentTo { hop: Some((255, 5, [2, 0, 0, 0, 0, 7])), count: count(7) },
         ];
         assert_eq!(sent, expected);
     }

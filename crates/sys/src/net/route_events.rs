@@ -25,6 +25,10 @@ pub struct Deciding {
     pub by_ports: bool,
     /// A route has several next hops, or its next hops are an object that may have.
     pub has_several_hops: bool,
+    /// The smallest MTU that an IPv4 route has of its own and that is not locked.
+    pub route_mtu4: Option<u32>,
+    /// An IPv6 rule does not use routes with short prefixes, or through a group of interfaces.
+    pub suppresses6: bool,
 }
 
 /// A socket that receives all changes which concern forwarding.
@@ -38,7 +42,7 @@ pub struct RouteEvents {
     current: Option<Dump>,
     /// Something of the dump or of the events was lost.
     is_incomplete: bool,
-    /// Interfaces changed since this was last taken.
+    /// Interfaces or their addresses changed since this was last taken.
     links_changed: bool,
 }
 
@@ -113,7 +117,8 @@ impl RouteEvents {
         Ok(any)
     }
 
-    /// Whether interfaces may have changed since the last call; what there is now has to be read.
+    /// Whether interfaces or their addresses may have changed since the last call; what there is now
+    /// has to be read.
     pub fn take_links(&mut self) -> bool {
         std::mem::take(&mut self.links_changed)
     }
@@ -158,8 +163,7 @@ impl RouteEvents {
                 }
                 _ => {
                     message.widen(&mut self.deciding);
-                    self.links_changed |=
-                        matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK);
+                    self.links_changed |= LINKS.contains(&message.kind);
                     any |= message.flags & libc::NLM_F_MULTI as u16 == 0;
                 }
             }
@@ -201,14 +205,24 @@ impl<'a> Message<'a> {
             libc::RTM_NEWROUTE => {
                 deciding.by_source |= source_bits != 0;
                 deciding.by_service |= service != 0;
-                let several = |kind| matches!(kind, libc::RTA_MULTIPATH | RTA_NH_ID);
-                deciding.has_several_hops = deciding.has_several_hops || attributes().any(several);
+                let is_ipv4 = i32::from(header[0]) == libc::AF_INET;
+                for (kind, value) in attributes() {
+                    match kind {
+                        libc::RTA_MULTIPATH | RTA_NH_ID => deciding.has_several_hops = true,
+                        libc::RTA_METRICS if is_ipv4 => deciding.add_mtu(route_mtu(value)),
+                        _ => {}
+                    }
+                }
             }
             libc::RTM_NEWRULE => {
                 deciding.by_source |= source_bits != 0;
                 deciding.by_service |= service != 0;
-                for kind in attributes() {
+                let is_ipv6 = i32::from(header[0]) == libc::AF_INET6;
+                for (kind, value) in attributes() {
                     match kind {
+                        FRA_SUPPRESS_IFGROUP | FRA_SUPPRESS_PREFIXLEN => {
+                            deciding.suppresses6 |= is_ipv6 && *value != [u8::MAX; 4];
+                        }
                         FRA_IP_PROTO | FRA_SPORT_RANGE | FRA_DPORT_RANGE | FRA_SPORT_MASK
                         | FRA_DPORT_MASK => deciding.by_ports = true,
                         // Known ones that are not of packets, or of what every lookup has.
@@ -222,21 +236,39 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Kinds of the attributes of a message.
+impl Deciding {
+    fn add_mtu(&mut self, mtu: Option<u32>) {
+        self.route_mtu4 = self.route_mtu4.into_iter().chain(mtu).min();
+    }
+}
+
+/// The MTU among the metrics of a route, unless it is locked.
+fn route_mtu(metrics: &[u8]) -> Option<u32> {
+    let (mut mtu, mut locked) = (None, 0);
+    for (kind, value) in Attributes(metrics) {
+        let value = value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        match kind {
+            RTAX_LOCK => locked = value.unwrap_or(0),
+            RTAX_MTU => mtu = value,
+            _ => {}
+        }
+    }
+    mtu.filter(|mtu| *mtu != 0 && locked & 1 << RTAX_MTU == 0)
+}
+
+/// Kinds and values of attributes.
 struct Attributes<'a>(&'a [u8]);
 
-impl Iterator for Attributes<'_> {
-    type Item = u16;
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (u16, &'a [u8]);
 
-    fn next(&mut self) -> Option<u16> {
+    fn next(&mut self) -> Option<Self::Item> {
         let [a, b, c, d] = *self.0.first_chunk()?;
         let length = usize::from(u16::from_ne_bytes([a, b]));
-        if length < 4 {
-            return None;
-        }
+        let value = self.0.get(4..length)?;
         self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
         // Without the flags of nesting and byte order.
-        Some(u16::from_ne_bytes([c, d]) & 0x3fff)
+        Some((u16::from_ne_bytes([c, d]) & 0x3fff, value))
     }
 }
 
@@ -254,6 +286,14 @@ const DUMPS: [Dump; 4] = [
 const HEADER: usize = 16;
 const ROUTE: usize = 12;
 const RTA_NH_ID: u16 = 30;
+/// Metrics of a route: a mask of those that are locked, and the MTU.
+const RTAX_LOCK: u16 = 1;
+const RTAX_MTU: u16 = 2;
+/// Messages about interfaces and their addresses.
+const LINKS: [u16; 4] =
+    [libc::RTM_NEWLINK, libc::RTM_DELLINK, libc::RTM_NEWADDR, libc::RTM_DELADDR];
+const FRA_SUPPRESS_IFGROUP: u16 = 13;
+const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
 const FRA_IP_PROTO: u16 = 22;
 const FRA_SPORT_RANGE: u16 = 23;
 const FRA_DPORT_RANGE: u16 = 24;
@@ -314,6 +354,19 @@ mod tests {
         let rule = |head, attributes: &[_]| deciding(&message(libc::RTM_NEWRULE, head, attributes));
         assert_eq!(route(header(64, 0), &[]), Deciding { by_source: true, ..none });
         assert_eq!(route(header(0, 8), &[]), Deciding { by_service: true, ..none });
+        let mtu = |family, values: &[(u16, u32)]| {
+            let one = |(kind, value): &(u16, u32)| {
+                [&8_u16.to_ne_bytes()[..], &kind.to_ne_bytes(), &value.to_ne_bytes()].concat()
+            };
+            let metrics: Vec<u8> = values.iter().flat_map(one).collect();
+            let mut head = header(0, 0);
+            head[0] = family;
+            route(head, &[(8, &metrics)]).route_mtu4
+        };
+        assert_eq!(mtu(2, &[(2, 1400), (8, 10)]), Some(1400));
+        assert_eq!(mtu(2, &[(1, 1 << 2), (2, 1400)]), None, "locked");
+        assert_eq!(mtu(2, &[(8, 10)]), None);
+        assert_eq!(mtu(10, &[(2, 1400)]), None, "IPv6");
         let several = Deciding { has_several_hops: true, ..none };
         assert_eq!(route(header(0, 0), &[(9 | 1 << 15, &[0; 16])]), several);
         assert_eq!(route(header(0, 0), &[(1, &[1; 4]), (30, &[7; 4])]), several);
@@ -323,6 +376,13 @@ mod tests {
             let attributes: &[(u16, &[u8])] = &[(15, &[0; 4]), (kind, &[0; 4])];
             assert_eq!(rule(header(0, 0), attributes), Deciding { by_ports: true, ..none });
         }
+        let suppresses = |family, length: u32| {
+            let mut head = header(0, 0);
+            head[0] = family;
+            rule(head, &[(FRA_SUPPRESS_PREFIXLEN, &length.to_ne_bytes())]).suppresses6
+        };
+        assert!(suppresses(10, 0));
+        assert!(!suppresses(10, u32::MAX) && !suppresses(2, 0));
         // Of a newer kernel.
         assert!(rule(header(0, 0), &[(25, &[1])]).by_service);
     }

@@ -70,6 +70,8 @@ pub struct TableRule {
     pub mark: u32,
     /// Bits of the firewall mark that are compared.
     pub mask: u32,
+    /// Routes with short prefixes, or through a group of interfaces, are not used.
+    pub suppresses: bool,
     /// What this structure has no field for: the rule depends on it.
     pub besides: Option<&'static str>,
 }
@@ -189,6 +191,10 @@ impl TableRule {
                 RuleAttribute::FwMask(bits) => mask = Some(*bits),
                 RuleAttribute::SuppressPrefixLen(u32::MAX) | RuleAttribute::Protocol(_) => {}
                 RuleAttribute::Other(_) => {}
+                RuleAttribute::SuppressPrefixLen(_) | RuleAttribute::SuppressIfGroup(_) => {
+                    rule.suppresses = true;
+                    rule.besides = rule.besides.or(Some("the length of routes' prefixes"));
+                }
                 _ => rule.besides = rule.besides.or(Some("ports, users, tunnels or the like")),
             }
         }

@@ -121,7 +121,8 @@ fn ours(net: &Net, memory: Memory, fields: Fields) -> Result<Object> {
     net.far.run(|| route::update(&config, &ports, &maps).map(drop))??;
     if memory == Memory::Followed {
         // As a follower does; rules and routes do not change during a run.
-        let control = Control { generation: 1, valid_until: u64::MAX, fields };
+        let (generation, valid_until) = (1, u64::MAX);
+        let control = Control { generation, valid_until, fields, ..Control::default() };
         object.map(route::CONTROL)?.update(&[0; 4], &control.to_bytes(), Expect::Any)?;
     }
     Ok(object)

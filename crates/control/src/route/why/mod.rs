@@ -108,7 +108,7 @@ impl RouteTracer {
         let reason = moved.rows.first().map(|row| row.reason.clone()).unwrap_or_default();
         let mut sent = self.sent()?.into_iter();
         let hop = sent.find(|hop| !sent_before.contains(hop)).and_then(|sent| sent.hop);
-        let egress = hop.map_or(Ok(None), |(port, _)| self.port(port))?;
+        let egress = hop.map_or(Ok(None), |(port, ..)| self.port(port))?;
         let name = |port: &abi::Port| {
             let link = self.links.iter().find(|link| link.ifindex.0 == port.ifindex);
             link.map(|link| link.name.clone())
@@ -140,8 +140,16 @@ impl RouteTracer {
 }
 
 /// Maps that the copy of a program has in common with it, because it only reads them.
-const SHARED: [&str; 6] =
-    [route::NAT4, route::NAT6, route::TRANSLATES, route::TX, route::INDEX, route::TAGGED];
+const SHARED: [&str; 8] = [
+    route::NAT4,
+    route::NAT6,
+    route::TRANSLATES,
+    route::TX,
+    route::INDEX,
+    route::TAGGED,
+    route::OWN,
+    route::CONTROL,
+];
 
 /// A copy of a router's program, with its constants and tables; and the names of its reasons.
 fn twin(router: &Generation) -> Result<(Object, Vec<String>)> {

@@ -1,0 +1,100 @@
+//! What the programs must know of the host and cannot ask the kernel's lookup for: its own IPv4
+//! addresses, and what of routes and rules the lookup ignores.
+//!
+//! Rule: with these, packets are left to the stack, which decides; so what is too many costs speed
+//! only. `xway daemon` follows their changes (`route_memory`).
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use functions::route::{self, Ignored};
+use kernel::Map;
+use sys::net::{Address, Deciding, Netlink, RouteEvents};
+
+use crate::error::Result;
+
+/// The state when a router starts.
+#[derive(Debug)]
+pub(crate) struct HostFacts {
+    own: Vec<Ipv4Addr>,
+    ignored: Ignored,
+}
+
+impl HostFacts {
+    /// Reads all addresses and routes of the namespace of the calling thread.
+    pub fn read() -> Result<Self> {
+        Ok(Self { own: own_addresses()?, ignored: ignored()? })
+    }
+
+    /// Writes them into the maps of a router.
+    pub fn write(&self, own: &Map, control: &Map) -> Result<()> {
+        route::set_own(own, &self.own)?;
+        self.ignored.write(control)?;
+        Ok(())
+    }
+}
+
+/// IPv4 addresses of the host, and the broadcast addresses of its networks: whether packets from
+/// the latter are forwarded depends on the kernel's rules.
+pub(crate) fn own_addresses() -> Result<Vec<Ipv4Addr>> {
+    Ok(Netlink::open()?.addresses()?.iter().flat_map(refused).collect())
+}
+
+fn refused(address: &Address) -> Vec<Ipv4Addr> {
+    let IpAddr::V4(own) = address.ip else { return Vec::new() };
+    let host_bits = u32::MAX.checked_shr(address.prefix.into()).unwrap_or(0);
+    if host_bits < 3 {
+        return vec![own];
+    }
+    let network = own.to_bits() & !host_bits;
+    vec![own, network.into(), (network | host_bits).into()]
+}
+
+/// Nothing if routes change all the time: then the daemon finds it.
+fn ignored() -> Result<Ignored> {
+    let mut events = RouteEvents::open()?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        events.take()?;
+        match events.deciding() {
+            Some(deciding) => return Ok(of_lookup(deciding)),
+            None if Instant::now() >= until => return Ok(Ignored::default()),
+            None if events.is_incomplete() => events.synchronize()?,
+            None => {
+                let _ = sys::poll::readable(
+                    events.fd(),
+                    until.saturating_duration_since(Instant::now()),
+                )?;
+            }
+        }
+    }
+}
+
+/// What of the present routes and rules the kernel's lookup ignores.
+pub(crate) fn of_lookup(deciding: Deciding) -> Ignored {
+    Ignored { route_mtu4: deciding.route_mtu4, leaves6: deciding.suppresses6 }
+}
+
+/// Time for a full table: a million routes take a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use sys::net::Ifindex;
+
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_broadcast_addresses_of_its_network() {
+        let refused = |ip: [u8; 4], prefix| {
+            let ip = IpAddr::from(ip);
+            refused(&Address { ifindex: Ifindex(1), ip, prefix, tentative: false })
+        };
+        let host = |last| Ipv4Addr::new(10, 0, 1, last);
+        assert_eq!(refused([10, 0, 1, 5], 24), [host(5), host(0), host(255)]);
+        assert_eq!(refused([10, 0, 1, 5], 30), [host(5), host(4), host(7)]);
+        assert_eq!(refused([10, 0, 1, 5], 31), [host(5)]);
+        assert_eq!(refused([10, 0, 1, 5], 32), [host(5)]);
+        assert_eq!(refused([127, 0, 0, 1], 0).len(), 3);
+    }
+}
