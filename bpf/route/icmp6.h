@@ -22,6 +22,7 @@
 xway_inline int route_name_error6(struct route_error *error, const struct ipv6hdr *ip,
 				  enum xway_reason reason, __u32 mtu)
 {
+	const struct route_control *state = route_state();
 	__u32 total = xway_length(ip->payload_len) + sizeof(*ip);
 
 	error->quote = total < ROUTE_QUOTE6 ? total : ROUTE_QUOTE6;
@@ -44,7 +45,8 @@ xway_inline int route_name_error6(struct route_error *error, const struct ipv6hd
 		error->type = ROUTE_TOO_BIG6;
 		error->rest = xway_htonl(mtu);
 		error->sent = XWAY_SENT_TOO_BIG;
-		return total > mtu;
+		/* Only the stack knows the MTU that a route has of its own. */
+		return total > mtu && state && !state->route_mtu6;
 	default:
 		return 0;
 	}

@@ -20,8 +20,6 @@
 #include "query.h"
 #include "sample.h"
 
-#define ROUTE_LEAST_MTU6 1280
-
 /* Where a packet goes to. */
 struct route_way {
 	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
@@ -101,11 +99,9 @@ xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow
 xway_inline __u32 route_mtu(const struct route_control *state, const struct route_flow *flow,
 			    __u32 mtu)
 {
-	__u32 smallest = state->route_mtu4;
+	int is_ipv4 = flow->family == ROUTE_AF_INET;
+	__u32 smallest = is_ipv4 ? state->route_mtu4 : state->route_mtu6;
 
-	/* Less than each link has (RFC 8200, section 5) is ignored. */
-	if (flow->family == ROUTE_AF_INET6)
-		return mtu < ROUTE_LEAST_MTU6 ? ROUTE_LEAST_MTU6 : mtu;
 	return smallest && smallest < mtu ? smallest : mtu;
 }
 

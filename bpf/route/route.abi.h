@@ -141,14 +141,16 @@ struct route_control {
 	__u64 valid_until;
 	struct route_fields fields;
 	/*
-	 * The smallest MTU that an IPv4 route has of its own; 0 if none has. The kernel's lookup does
-	 * not report it unless it is locked: larger packets are the stack's.
+	 * The smallest MTU that an IPv4 and an IPv6 route have of their own; 0 if none has. The
+	 * kernel's lookup does not report it unless it is locked: larger packets are the stack's.
 	 */
 	__u32 route_mtu4;
+	__u32 route_mtu6;
 	/* All IPv6 packets are the stack's, because the kernel's lookup ignores a part of a rule. */
 	__u32 leaves6;
+	__u32 zero;
 };
-_Static_assert(sizeof(struct route_control) == 48, "no hidden padding");
+_Static_assert(sizeof(struct route_control) == 56, "no hidden padding");
 
 /*
  * Places for IPv4 addresses from which the stack does not forward, because they are the host's own

@@ -2,6 +2,8 @@
 //!
 //! Rule: a difference that no reason explains is a finding. Reasons are tried in order.
 
+use std::net::IpAddr;
+
 use super::packets::{FRAGMENT, Packet};
 use super::seen::{Ip, Kind, Outcome, summary};
 use super::tables::Tables;
@@ -73,7 +75,7 @@ pub const REASONS: &[Reason] = &[
         explains: |one| {
             let policy = one.tables.hash_policy;
             let is_dissected = policy == 2 || (policy == 0 && one.tables.has_dissecting_rules());
-            is_ipv6(one) && is_dissected && one.tables.has_multipath()
+            is_dissected && destination6(one).is_some_and(|to| one.tables.spreads(to))
         },
     },
     Reason {
@@ -83,7 +85,8 @@ pub const REASONS: &[Reason] = &[
         is_by_nature: true,
         explains: |one| {
             let is_fragment = one.packet.frame.get(20) == Some(&FRAGMENT);
-            is_ipv6(one) && is_fragment && one.tables.hash_policy == 0 && one.tables.has_multipath()
+            let spreads = |to| one.tables.hash_policy == 0 && one.tables.spreads(to);
+            is_fragment && destination6(one).is_some_and(spreads)
         },
     },
 ];
@@ -150,7 +153,8 @@ fn answers_elsewhere(one: &Difference<'_>) -> bool {
     };
     let (kernel, ours) = (kinds(one.kernel), kinds(one.ours));
     let is_same = kernel.is_empty() || kernel == ours;
-    one.tables.has_multipath() && ours.len() == 1 && ours.into_iter().all(is_error) && is_same
+    let spreads = source(one).is_some_and(|from| one.tables.spreads(from));
+    spreads && ours.len() == 1 && ours.into_iter().all(is_error) && is_same
 }
 
 fn without_redirects(one: &Difference<'_>, outcome: &Outcome) -> Vec<(u8, Vec<u8>)> {
@@ -164,6 +168,17 @@ fn trimmed(frame: &[u8]) -> Vec<u8> {
     frame[..end].to_vec()
 }
 
-fn is_ipv6(one: &Difference<'_>) -> bool {
-    Ip::of(&one.packet.frame).is_some_and(|ip| ip.is_ipv6)
+/// The IPv6 address that the packet is sent to.
+fn destination6(one: &Difference<'_>) -> Option<IpAddr> {
+    let bytes: [u8; 16] = *one.packet.frame.get(38..)?.first_chunk()?;
+    Ip::of(&one.packet.frame)?.is_ipv6.then(|| bytes.into())
+}
+
+/// The address that the packet is from.
+fn source(one: &Difference<'_>) -> Option<IpAddr> {
+    let frame = &one.packet.frame;
+    Some(match Ip::of(frame)?.is_ipv6 {
+        true => IpAddr::from(*frame.get(22..)?.first_chunk::<16>()?),
+        false => IpAddr::from(*frame.get(26..)?.first_chunk::<4>()?),
+    })
 }

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use packet::AddressPrefix;
+
 use super::plan::{GATEWAYS, PORTS, address, network};
 use crate::differential::Rng;
 
@@ -48,11 +50,15 @@ impl Tables {
         self.ipv6.iter().any(selects)
     }
 
-    /// Whether a route has several next hops of its own, or those of an object.
-    pub fn has_multipath(&self) -> bool {
-        let groups = [false, true].map(|is_ipv6| format!(" nhid {}", first_nexthop(is_ipv6) + 3));
-        let is_one = |one: &String| groups.iter().any(|group| one.ends_with(group));
-        self.all().any(|one| one.contains(" nexthop via ") || is_one(one))
+    /// Whether a route to the address has several next hops of its own, or those of an object.
+    pub fn spreads(&self, address: IpAddr) -> bool {
+        let group = format!(" nhid {}", first_nexthop(address.is_ipv6()) + 3);
+        let mut routes = self.all().filter(|one| one.starts_with("route add"));
+        routes.any(|one| {
+            let is_several = one.contains(" nexthop via ") || one.ends_with(&group);
+            let to = one.split(' ').nth(3).and_then(|to| to.parse::<AddressPrefix>().ok());
+            is_several && to.is_some_and(|to| to.contains(address))
+        })
     }
 
     fn all(&self) -> impl Iterator<Item = &String> {

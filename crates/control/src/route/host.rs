@@ -72,7 +72,8 @@ fn ignored() -> Result<Ignored> {
 
 /// What of the present routes and rules the kernel's lookup ignores.
 pub(crate) fn of_lookup(deciding: Deciding) -> Ignored {
-    Ignored { route_mtu4: deciding.route_mtu4, leaves6: deciding.suppresses6 }
+    let [route_mtu4, route_mtu6] = deciding.route_mtus;
+    Ignored { route_mtu4, route_mtu6, leaves6: deciding.suppresses6 }
 }
 
 /// Time for a full table: a million routes take a second.

@@ -201,11 +201,13 @@ pub struct Control {
     pub valid_until: u64,
     pub fields: Fields,
     pub route_mtu4: u32,
+    pub route_mtu6: u32,
     pub leaves6: u32,
+    pub zero: u32,
 }
 
 impl Control {
-    pub const SIZE: usize = 48;
+    pub const SIZE: usize = 56;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -213,7 +215,9 @@ impl Control {
         bytes[8..16].copy_from_slice(&self.valid_until.to_le_bytes());
         bytes[16..40].copy_from_slice(&self.fields.to_bytes());
         bytes[40..44].copy_from_slice(&self.route_mtu4.to_le_bytes());
-        bytes[44..48].copy_from_slice(&self.leaves6.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.route_mtu6.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.leaves6.to_le_bytes());
+        bytes[52..56].copy_from_slice(&self.zero.to_le_bytes());
         bytes
     }
 
@@ -223,7 +227,9 @@ impl Control {
             valid_until: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             fields: Fields::from_bytes(&array::from_fn(|i| bytes[16 + i])),
             route_mtu4: u32::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
-            leaves6: u32::from_le_bytes(array::from_fn(|i| bytes[44 + i])),
+            route_mtu6: u32::from_le_bytes(array::from_fn(|i| bytes[44 + i])),
+            leaves6: u32::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
         }
     }
 }

@@ -35,6 +35,8 @@ pub fn set_own<M: Map>(map: &M, addresses: &[Ipv4Addr]) -> Result<(), M::Error> 
 pub struct Ignored {
     /// The smallest MTU that an IPv4 route has of its own: larger packets are the stack's.
     pub route_mtu4: Option<u32>,
+    /// As above, of IPv6.
+    pub route_mtu6: Option<u32>,
     /// A part of an IPv6 rule: all IPv6 packets are the stack's.
     pub leaves6: bool,
 }
@@ -43,8 +45,9 @@ impl Ignored {
     /// The state with this, and what else it had.
     #[must_use]
     pub fn within(self, state: abi::Control) -> abi::Control {
-        let (route_mtu4, leaves6) = (self.route_mtu4.unwrap_or(0), u32::from(self.leaves6));
-        abi::Control { route_mtu4, leaves6, ..state }
+        let [route_mtu4, route_mtu6] =
+            [self.route_mtu4, self.route_mtu6].map(|mtu| mtu.unwrap_or(0));
+        abi::Control { route_mtu4, route_mtu6, leaves6: u32::from(self.leaves6), ..state }
     }
 
     /// Writes the map [`CONTROL`](super::CONTROL).
@@ -109,8 +112,10 @@ mod tests {
         let read = || {
             abi::Control::from_bytes(map.lookup(&[0; 4]).unwrap().unwrap().first_chunk().unwrap())
         };
-        Ignored { route_mtu4: Some(1280), leaves6: true }.write(&map).unwrap();
-        assert_eq!(read(), abi::Control { route_mtu4: 1280, leaves6: 1, ..state });
+        let ignored = Ignored { route_mtu4: Some(1000), route_mtu6: Some(1280), leaves6: true };
+        ignored.write(&map).unwrap();
+        let expected = abi::Control { route_mtu4: 1000, route_mtu6: 1280, leaves6: 1, ..state };
+        assert_eq!(read(), expected);
         Ignored::default().write(&map).unwrap();
         assert_eq!(read(), state);
     }

@@ -25,8 +25,8 @@ pub struct Deciding {
     pub by_ports: bool,
     /// A route has several next hops, or its next hops are an object that may have.
     pub has_several_hops: bool,
-    /// The smallest MTU that an IPv4 route has of its own and that is not locked.
-    pub route_mtu4: Option<u32>,
+    /// The smallest MTU that an IPv4 and an IPv6 route have of their own and that is not locked.
+    pub route_mtus: [Option<u32>; 2],
     /// An IPv6 rule does not use routes with short prefixes, or through a group of interfaces.
     pub suppresses6: bool,
 }
@@ -205,11 +205,16 @@ impl<'a> Message<'a> {
             libc::RTM_NEWROUTE => {
                 deciding.by_source |= source_bits != 0;
                 deciding.by_service |= service != 0;
-                let is_ipv4 = i32::from(header[0]) == libc::AF_INET;
+                let smallest = match i32::from(header[0]) {
+                    libc::AF_INET => &mut deciding.route_mtus[0],
+                    _ => &mut deciding.route_mtus[1],
+                };
                 for (kind, value) in attributes() {
                     match kind {
                         libc::RTA_MULTIPATH | RTA_NH_ID => deciding.has_several_hops = true,
-                        libc::RTA_METRICS if is_ipv4 => deciding.add_mtu(route_mtu(value)),
+                        libc::RTA_METRICS => {
+                            *smallest = smallest.iter().copied().chain(route_mtu(value)).min();
+                        }
                         _ => {}
                     }
                 }
@@ -233,12 +238,6 @@ impl<'a> Message<'a> {
             }
             _ => {}
         }
-    }
-}
-
-impl Deciding {
-    fn add_mtu(&mut self, mtu: Option<u32>) {
-        self.route_mtu4 = self.route_mtu4.into_iter().chain(mtu).min();
     }
 }
 
@@ -361,12 +360,12 @@ mod tests {
             let metrics: Vec<u8> = values.iter().flat_map(one).collect();
             let mut head = header(0, 0);
             head[0] = family;
-            route(head, &[(8, &metrics)]).route_mtu4
+            route(head, &[(8, &metrics)]).route_mtus
         };
-        assert_eq!(mtu(2, &[(2, 1400), (8, 10)]), Some(1400));
-        assert_eq!(mtu(2, &[(1, 1 << 2), (2, 1400)]), None, "locked");
-        assert_eq!(mtu(2, &[(8, 10)]), None);
-        assert_eq!(mtu(10, &[(2, 1400)]), None, "IPv6");
+        assert_eq!(mtu(2, &[(2, 1400), (8, 10)]), [Some(1400), None]);
+        assert_eq!(mtu(2, &[(1, 1 << 2), (2, 1400)]), [None; 2], "locked");
+        assert_eq!(mtu(2, &[(8, 10)]), [None; 2]);
+        assert_eq!(mtu(10, &[(2, 1400)]), [None, Some(1400)]);
         let several = Deciding { has_several_hops: true, ..none };
         assert_eq!(route(header(0, 0), &[(9 | 1 << 15, &[0; 16])]), several);
         assert_eq!(route(header(0, 0), &[(1, &[1; 4]), (30, &[7; 4])]), several);
