@@ -59,8 +59,11 @@ xway_inline int route_name_error4(struct route_error *error, const struct iphdr 
 xway_inline int route_is_unanswerable4(const struct iphdr *ip, const void *end)
 {
 	const __u8 *type = (const void *)(ip + 1);
-	/* Destination unreachable, source quench, redirect, time exceeded, parameter problem. */
-	__u32 errors = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 11 | 1 << 12;
+	/*
+	 * Destination unreachable, source quench, redirect, time exceeded, parameter problem; and, as
+	 * for the stack, types that are not assigned, router advertisement and solicitation.
+	 */
+	__u32 errors = 0x1efe;
 
 	if (ip->frag_off & xway_htons(XWAY_OFFSET4))
 		return 1;

@@ -38,7 +38,7 @@ fn a_next_hop_has_one_number_however_its_route_is_found<R: Routed>() {
         let unknown = from_a("10.0.2.99", 7).udp(b"x").unwrap();
         assert_eq!(router.judge(Port::Eth0, &unknown).reason, "no-neighbour");
         let [SentTo { hop, count }] = hops(&router)[..] else { panic!("{:?}", hops(&router)) };
-        assert_eq!(hop, Some((1, mac(C))), "memory {memory}");
+        assert_eq!(hop, Some((1, 0, mac(C))), "memory {memory}");
         assert_eq!((count.packets, count.bytes), (3, bytes), "memory {memory}");
     }
 }

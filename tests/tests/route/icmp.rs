@@ -182,7 +182,7 @@ fn what_must_not_be_answered_is_dropped<R: Routed>() {
         repair(&mut frame);
         frame
     };
-    for kind in [3, 4, 5, 11, 12, 19, 255] {
+    for kind in [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 19, 255] {
         let mut packet = from_a(C4, 7).ttl(1).ping(1, 2, b"payload").unwrap();
         packet[34] = kind;
         let judgement = forward.judge(Port::Eth0, &packet);

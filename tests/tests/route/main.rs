@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod command;
+mod faults;
 mod forward;
 mod icmp;
 mod isolation;
@@ -9,6 +10,7 @@ mod memory;
 mod neighbours;
 mod reverse;
 mod stack_nat;
+mod tools;
 mod truth;
 mod unfollowed;
 mod vlan;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use functions::PassOrDrop;
-use functions::route::abi::{self, Fields, Processor};
+use functions::route::abi::{self, Processor};
 use functions::route::{CONTROL, Config, PROCESSORS, ReversePath};
 use kernel::KernelRuntime;
 use lab::frame::Flow;
