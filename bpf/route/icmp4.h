@@ -151,6 +151,7 @@ xway_inline __u32 route_answer4(struct xdp_md *ctx, enum xway_reason reason, __u
 	back->ipv4_dst = sender;
 	back->family = ROUTE_AF_INET;
 	back->l4_protocol = IPPROTO_ICMP;
+	back->tot_len = error.quote + ROUTE_HEADERS4;
 	back->dport = route_type_as_port(&error);
 	if (!route_find_sender(ctx, back) || !route_find_exit(ctx, back->ifindex, &exit))
 		return route_outcome(XDP_PASS, reason);

@@ -157,6 +157,7 @@ xway_inline __u32 route_answer6(struct xdp_md *ctx, enum xway_reason reason, __u
 	xway_memcpy(back->ipv6_dst, &sender, sizeof(sender));
 	back->family = ROUTE_AF_INET6;
 	back->l4_protocol = IPPROTO_ICMPV6;
+	back->tot_len = error.quote + ROUTE_HEADERS6;
 	back->dport = route_type_as_port(&error);
 	if (!route_find_sender(ctx, back) || !route_find_exit(ctx, back->ifindex, &exit))
 		return route_outcome(XDP_PASS, reason);

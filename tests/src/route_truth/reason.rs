@@ -67,6 +67,13 @@ pub const REASONS: &[Reason] = &[
         explains: |one| all_equal(one, |_, frame| trimmed(frame)),
     },
     Reason {
+        name: "nexthop-mtu",
+        about: "an IPv4 packet to a nexthop object with several routes of different MTUs: Linux keeps \
+                one cached route for the object, with the MTU of the route that was used first",
+        is_by_nature: true,
+        explains: |one| destination(one).is_some_and(|to| one.tables.shares_mtu(to)),
+    },
+    Reason {
         name: "multipath-label",
         about: "the next hop among several of an IPv6 packet with a flow label: where the kernel \
                 dissects packets (hash policy 2, and 0 with rules by protocol or ports), it hashes \
@@ -168,10 +175,17 @@ fn trimmed(frame: &[u8]) -> Vec<u8> {
     frame[..end].to_vec()
 }
 
-/// The IPv6 address that the packet is sent to.
+/// The address that the packet is sent to.
+fn destination(one: &Difference<'_>) -> Option<IpAddr> {
+    let frame = &one.packet.frame;
+    Some(match Ip::of(frame)?.is_ipv6 {
+        true => IpAddr::from(*frame.get(38..)?.first_chunk::<16>()?),
+        false => IpAddr::from(*frame.get(30..)?.first_chunk::<4>()?),
+    })
+}
+
 fn destination6(one: &Difference<'_>) -> Option<IpAddr> {
-    let bytes: [u8; 16] = *one.packet.frame.get(38..)?.first_chunk()?;
-    Ip::of(&one.packet.frame)?.is_ipv6.then(|| bytes.into())
+    destination(one).filter(IpAddr::is_ipv6)
 }
 
 /// The address that the packet is from.

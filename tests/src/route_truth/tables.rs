@@ -53,11 +53,25 @@ impl Tables {
     /// Whether a route to the address has several next hops of its own, or those of an object.
     pub fn spreads(&self, address: IpAddr) -> bool {
         let group = format!(" nhid {}", first_nexthop(address.is_ipv6()) + 3);
-        let mut routes = self.all().filter(|one| one.starts_with("route add"));
-        routes.any(|one| {
-            let is_several = one.contains(" nexthop via ") || one.ends_with(&group);
-            let to = one.split(' ').nth(3).and_then(|to| to.parse::<AddressPrefix>().ok());
-            is_several && to.is_some_and(|to| to.contains(address))
+        let mut routes = self.routes_to(address);
+        routes.any(|one| one.contains(" nexthop via ") || one.ends_with(&group))
+    }
+
+    /// Whether an IPv4 route to the address has a nexthop object of which a route has an MTU.
+    pub fn shares_mtu(&self, address: IpAddr) -> bool {
+        let object = |one: &String| one.split_once(" nhid ").map(|(_, id)| id.to_owned());
+        let with_mtu = self.ipv4.iter().filter(|one| one.contains(" mtu "));
+        let objects: Vec<String> = with_mtu.filter_map(object).collect();
+        address.is_ipv4()
+            && self.routes_to(address).filter_map(object).any(|one| objects.contains(&one))
+    }
+
+    /// Routes whose destination contains the address.
+    fn routes_to(&self, address: IpAddr) -> impl Iterator<Item = &String> {
+        self.all().filter(move |one| {
+            let to = one.strip_prefix("route add ").and_then(|rest| rest.split(' ').nth(1));
+            let to = to.and_then(|to| to.parse::<AddressPrefix>().ok());
+            to.is_some_and(|to| to.contains(address))
         })
     }
 
