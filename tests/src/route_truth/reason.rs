@@ -68,7 +68,7 @@ pub const REASONS: &[Reason] = &[
     },
     Reason {
         name: "nexthop-mtu",
-        about: "an IPv4 packet to a nexthop object with several routes of different MTUs: Linux keeps \
+        about: "a packet to a nexthop object with several routes of different MTUs: Linux keeps \
                 one cached route for the object, with the MTU of the route that was used first",
         is_by_nature: true,
         explains: |one| destination(one).is_some_and(|to| one.tables.shares_mtu(to)),

@@ -75,7 +75,9 @@ impl Seen {
         let (frame, ip) = (&self.frame[..], Ip::of(&self.frame)?);
         let at = ip.transport;
         let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-        let answer = match (ip.protocol, frame.get(at)?) {
+        // A packet without a payload is none.
+        let first = frame.get(at).copied().unwrap_or(8);
+        let answer = match (ip.protocol, first) {
             (IpProtocol::ICMP, 3 | 4 | 5 | 11 | 12) => word(at + 12),
             // Redirects quote after two addresses in an option.
             (IpProtocol::ICMPV6, 137) => quoted(frame, at),
@@ -84,7 +86,10 @@ impl Seen {
                 let is_ours = frame.get(at + 8..at + 12) == Some(&MAGIC[..]);
                 if is_ours { word(at + 12) } else { None }
             }
-            (IpProtocol::TCP, _) if frame.get(at + 13)? & 4 != 0 && word(at + 4)? == TCP_MAGIC => {
+            (IpProtocol::TCP, _)
+                if frame.get(at + 13).is_some_and(|flags| flags & 4 != 0)
+                    && word(at + 4)? == TCP_MAGIC =>
+            {
                 return Some((word(at + 6)?, Kind::Reset));
             }
             _ => None,

@@ -57,13 +57,12 @@ impl Tables {
         routes.any(|one| one.contains(" nexthop via ") || one.ends_with(&group))
     }
 
-    /// Whether an IPv4 route to the address has a nexthop object of which a route has an MTU.
+    /// Whether a route to the address has a nexthop object of which a route has an MTU.
     pub fn shares_mtu(&self, address: IpAddr) -> bool {
         let object = |one: &String| one.split_once(" nhid ").map(|(_, id)| id.to_owned());
-        let with_mtu = self.ipv4.iter().filter(|one| one.contains(" mtu "));
+        let with_mtu = self.all().filter(|one| one.contains(" mtu "));
         let objects: Vec<String> = with_mtu.filter_map(object).collect();
-        address.is_ipv4()
-            && self.routes_to(address).filter_map(object).any(|one| objects.contains(&one))
+        self.routes_to(address).filter_map(object).any(|one| objects.contains(&one))
     }
 
     /// Routes whose destination contains the address.

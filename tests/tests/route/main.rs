@@ -5,6 +5,7 @@ mod command;
 mod faults;
 mod forward;
 mod icmp;
+mod ignored;
 mod isolation;
 mod memory;
 mod neighbours;
