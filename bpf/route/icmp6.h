@@ -131,6 +131,37 @@ xway_inline int route_write_error6(struct xdp_md *ctx, const struct route_error 
 	return 0;
 }
 
+/* Asks for the route to the sender as a packet from `source`, which may be unspecified. */
+xway_inline int route_ask_sender6(struct xdp_md *ctx, const struct route_error *error,
+				  const struct in6_addr *sender, const struct in6_addr *source,
+				  struct bpf_fib_lookup *back)
+{
+	__builtin_memset(back, 0, sizeof(*back));
+	xway_memcpy(back->ipv6_src, source, sizeof(*source));
+	xway_memcpy(back->ipv6_dst, sender, sizeof(*sender));
+	back->family = ROUTE_AF_INET6;
+	back->l4_protocol = IPPROTO_ICMPV6;
+	back->tot_len = error->quote + ROUTE_HEADERS6;
+	back->dport = route_type_as_port(error);
+	return route_find_sender(ctx, back);
+}
+
+/* As above, from the address that the error then has: rules may be by source. */
+xway_inline int route_find_sender6(struct xdp_md *ctx, const struct route_error *error,
+				   const struct in6_addr *sender, struct bpf_fib_lookup *back)
+{
+	struct in6_addr source = {};
+	__be32 *own = source.in6_u.u6_addr32;
+
+	if (!route_ask_sender6(ctx, error, sender, &source, back))
+		return 0;
+	xway_memcpy(&source, back->ipv6_src, sizeof(source));
+	if (!route_ask_sender6(ctx, error, sender, &source, back))
+		return 0;
+	return own[0] == back->ipv6_src[0] && own[1] == back->ipv6_src[1] &&
+	       own[2] == back->ipv6_src[2] && own[3] == back->ipv6_src[3];
+}
+
 xway_inline __u32 route_answer6(struct xdp_md *ctx, enum xway_reason reason, __u32 mtu,
 				__u32 length, struct bpf_fib_lookup *back)
 {
@@ -154,12 +185,8 @@ xway_inline __u32 route_answer6(struct xdp_md *ctx, enum xway_reason reason, __u
 	/* Apart from networks of IPv4. */
 	if (route_is_over_limit(network | 1ULL << 63))
 		return route_outcome(XDP_DROP, XWAY_ICMP_LIMIT);
-	xway_memcpy(back->ipv6_dst, &sender, sizeof(sender));
-	back->family = ROUTE_AF_INET6;
-	back->l4_protocol = IPPROTO_ICMPV6;
-	back->tot_len = error.quote + ROUTE_HEADERS6;
-	back->dport = route_type_as_port(&error);
-	if (!route_find_sender(ctx, back) || !route_find_exit(ctx, back->ifindex, &exit))
+	if (!route_find_sender6(ctx, &error, &sender, back) ||
+	    !route_find_exit(ctx, back->ifindex, &exit))
 		return route_outcome(XDP_PASS, reason);
 	result = route_write_error6(ctx, &error, back, length, &sender);
 	if (result < 0)

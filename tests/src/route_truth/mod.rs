@@ -80,7 +80,7 @@ impl Round {
         let mut rng = Rng::new(seed ^ (number as u64) << 32);
         let tables = Tables::random(&mut rng);
         let first = number * ROUND;
-        let packet = |tag| Packet::random(&mut rng, &tables, tag, first + usize::from(tag));
+        let packet = |tag| Packet::random(&mut rng, &tables, tag, first + usize::from(tag) - 1);
         let mut packets: Vec<_> = (1..=ROUND as u16).map(packet).collect();
         if let Some(case) = case {
             packets = vec![packets.swap_remove(case % ROUND)];
@@ -122,14 +122,14 @@ impl Round {
         for packet in packets.iter().copied() {
             let kernel = seen.kernel.get(&packet.tag).unwrap_or(&nothing);
             let ours = seen.ours.get(&packet.tag).unwrap_or(&nothing);
-            let one = Difference { packet, tables: &self.tables, kernel, ours };
+            let case = self.number * ROUND + usize::from(packet.tag) - 1;
+            let one = Difference { case, packet, tables: &self.tables, kernel, ours };
             let reason = reason::reason(&one);
             if kernel == ours {
                 report.same += 1;
             } else if is_final(reason) {
                 let name = reason.map_or_else(|| signature(&one), |one| one.name.to_owned());
-                let case = self.number * ROUND + usize::from(packet.tag) - 1;
-                report.add(&name, case, || self.example(&one, case));
+                report.add(&name, case, || self.example(&one));
             } else {
                 others.push(packet);
             }
@@ -138,8 +138,8 @@ impl Round {
     }
 
     /// Everything that is needed to repeat a case by hand.
-    fn example(&self, one: &Difference<'_>, case: usize) -> String {
-        let mut lines = vec![format!("--seed {} --case {case}", self.seed)];
+    fn example(&self, one: &Difference<'_>) -> String {
+        let mut lines = vec![format!("--seed {} --case {}", self.seed, one.case)];
         lines.push(format!("fib_multipath_hash_policy {}", self.tables.hash_policy));
         let is_ipv6 = one.packet.frame.get(12..14) == Some(&[0x86, 0xdd]);
         let (option, commands) = self.tables.commands()[usize::from(is_ipv6)];

@@ -5,12 +5,15 @@
 use std::net::IpAddr;
 
 use super::packets::{FRAGMENT, Packet};
-use super::seen::{Ip, Kind, Outcome, summary};
+use super::plan::client;
+use super::seen::{Ip, Kind, Outcome, Seen, summary};
 use super::tables::Tables;
 
 /// A packet that the two routers treated differently.
 #[derive(Clone, Copy, Debug)]
 pub struct Difference<'a> {
+    /// Number of the case, by which the packet's sender may be found.
+    pub case: usize,
     pub packet: &'a Packet,
     pub tables: &'a Tables,
     pub kernel: &'a Outcome,
@@ -53,6 +56,20 @@ pub const REASONS: &[Reason] = &[
                 hashes the packet that caused it, bpf_fib_lookup() the addresses of the error",
         is_by_nature: true,
         explains: answers_elsewhere,
+    },
+    Reason {
+        name: "error-limit",
+        about: "an IPv4 error about a closed route to an address with several packets: the kernel \
+                limits these to each address, by settings of the host (`route/error_cost`)",
+        is_by_nature: true,
+        explains: |one| {
+            let is_client = |from| from == client(false, one.case);
+            let is_error =
+                |seen: &Seen| matches!(seen.kind(&one.packet.frame), Kind::Icmp(3, 0 | 1 | 13));
+            one.kernel.is_empty()
+                && one.ours.iter().all(is_error)
+                && source(one).is_some_and(|from| from.is_ipv4() && !is_client(from))
+        },
     },
     Reason {
         name: "redirect",
