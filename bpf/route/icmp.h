@@ -101,8 +101,8 @@ xway_global __u32 route_sum(struct xdp_md *ctx, __u32 offset)
 
 /*
  * The route to the sender of the packet, as for packets that the kernel sends, and the source
- * address of the error. 0 if the stack has to send it: also if it is larger than the MTU, and before
- * Linux 6.7, which cannot return the source address.
+ * address of the error. 0 if the stack has to send it: also if it is larger than the MTU, and
+ * before Linux 6.7, which cannot return the source address.
  */
 xway_inline int route_find_sender(struct xdp_md *ctx, struct bpf_fib_lookup *back)
 {

@@ -46,7 +46,8 @@ xway_inline int route_name_error4(struct route_error *error, const struct iphdr 
 		error->rest = xway_htonl(mtu & 0xffff);
 		error->sent = XWAY_SENT_TOO_BIG;
 		/* Only the stack knows the MTU that a route has of its own. */
-		return total > mtu && state && !state->route_mtu4 && ip->frag_off & xway_htons(ROUTE_DONT_FRAGMENT4);
+		return total > mtu && state && !state->route_mtu4 &&
+		       ip->frag_off & xway_htons(ROUTE_DONT_FRAGMENT4);
 	default:
 		return 0;
 	}
@@ -60,8 +61,9 @@ xway_inline int route_is_unanswerable4(const struct iphdr *ip, const void *end)
 {
 	const __u8 *type = (const void *)(ip + 1);
 	/*
-	 * Destination unreachable, source quench, redirect, time exceeded, parameter problem; and, as
-	 * for the stack, types that are not assigned, router advertisement and solicitation.
+	 * Destination unreachable, source quench, redirect, time exceeded, parameter problem;
+	 * and, as for the stack, types that are not assigned, router advertisement and
+	 * solicitation.
 	 */
 	__u32 errors = 0x1efe;
 

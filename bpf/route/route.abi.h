@@ -146,7 +146,7 @@ struct route_control {
 	 */
 	__u32 route_mtu4;
 	__u32 route_mtu6;
-	/* All IPv6 packets are the stack's, because the kernel's lookup ignores a part of a rule. */
+	/* All IPv6 packets are the stack's: the kernel's lookup ignores a part of a rule. */
 	__u32 leaves6;
 	__u32 zero;
 };

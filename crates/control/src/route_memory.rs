@@ -169,7 +169,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes ports of VLAN devices and bonds those that exist now, and so the host's addresses. What
+    /// Makes ports of VLAN devices and bonds those that exist now, and addresses likewise. What
     /// fails, because interfaces change meanwhile, causes another event.
     fn update_ports(&self) {
         let Ok(links) = Netlink::open().and_then(|mut netlink| netlink.links()) else { return };

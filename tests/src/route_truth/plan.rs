@@ -17,7 +17,7 @@ pub const PORTS: u8 = 4;
 /// MTU of each port, of the router's side alone where it is below 1500. Larger frames than others
 /// can send come in through the first one; more than a page would need several buffers.
 pub const MTUS: [u32; PORTS as usize] = [3400, 1500, 1300, 1400];
-/// Of both sides of each port at first.
+/// MTU of both sides of each port when they are made.
 pub const LARGEST_MTUS: [u32; PORTS as usize] = [3400, 1500, 1500, 1500];
 /// Hosts on each port whose Ethernet address the router knows; it cannot resolve any other.
 pub const RESOLVED: [u8; 2] = [2, 3];

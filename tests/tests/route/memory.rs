@@ -9,8 +9,9 @@ use control::route_memory::Follower;
 use functions::route::abi::{self, Fields, Processor};
 use functions::route::{CONTROL, Config, PROCESSORS, SETS};
 use kernel::{KernelRuntime, Map};
-use lab::frame::{Flow, Side};
+use lab::frame::{Flow, Side, TcpFlags};
 use lab::{LinkOptions, Router, until};
+use packet::checksum;
 use spec::{Expect, Map as _, Verdict};
 use xway_tests::bpf::router::{A, B0, Forward, Port, from_a, side};
 use xway_tests::stage::PATIENCE;
@@ -18,6 +19,7 @@ use xway_tests::xway::Xway;
 
 const ONLY: [u8; 4] = [0; 4];
 const TO: &str = "10.0.2.2";
+const TO6: &str = "fd00:0:0:2::2";
 const NOTHING: Fields = Fields { source: 0, ports: [0; 4], label: [0; 4], protocol: 0, tos: 0 };
 const SOURCE: Fields = Fields { source: u64::MAX, ..NOTHING };
 
@@ -111,6 +113,40 @@ fn entries_are_by_the_fields_that_decide() {
     for _ in 0..2 {
         assert_eq!(reason(&mut router, &open), "forwarded");
         assert_eq!(reason(&mut router, &closed), "blackhole");
+    }
+}
+
+#[test]
+fn each_field_that_decides_distinguishes_entries() {
+    let mut router = router();
+    let udp = |to: &str, port| from_a(to, port).udp(b"x").unwrap();
+    let mut service = udp(TO, 7);
+    service[15] = 0x10;
+    service[24..26].fill(0);
+    let check = !checksum::fold(checksum::sum(&service[14..34]));
+    service[24..26].copy_from_slice(&check.to_be_bytes());
+    let mut class = udp(TO6, 7);
+    class[14] |= 1;
+    let ack = TcpFlags { syn: false, ack: true, fin: false, rst: false };
+    let tcp = from_a(TO, 7).tcp(ack, 1, b"").unwrap();
+    let all = [u8::MAX; 4];
+    for (generation, (rule, fields, open, closed)) in (1..).zip([
+        ("dport 9", Fields { ports: all, ..NOTHING }, udp(TO, 7), udp(TO, 9)),
+        ("ipproto tcp", Fields { protocol: u32::MAX, ..NOTHING }, udp(TO, 7), tcp),
+        ("tos 0x10", Fields { tos: u32::MAX, ..NOTHING }, udp(TO, 7), service),
+        ("tos 0x10", Fields { label: all, ..NOTHING }, udp(TO6, 7), class),
+    ]) {
+        let family = if closed[12] == 8 { "-4" } else { "-6" };
+        router.site.ip(&format!("{family} rule add {rule} blackhole pref 100"));
+        vouch(&router, generation, fields);
+        for _ in 0..2 {
+            let found = [&open, &closed].map(|packet| reason(&mut router, packet));
+            assert_eq!(found[0], "forwarded", "{family} {rule}");
+            // The kernel's lookup finds no route by an IPv6 rule that drops.
+            let expected = if family == "-4" { "blackhole" } else { "not-forwarded" };
+            assert_eq!(found[1], expected, "{family} {rule}");
+        }
+        router.site.ip(&format!("{family} rule del pref 100"));
     }
 }
 

@@ -12,8 +12,8 @@ use crate::stats::Count;
 /// Frames that were sent to a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentTo {
-    /// Number and epoch of the port, and MAC address; `None` for all next hops that have no place in
-    /// the table.
+    /// Number and epoch of the port, and MAC address; `None` for all next hops that have no place
+    /// in the table.
     pub hop: Option<(u32, u32, [u8; 6])>,
     pub count: Count,
 }
