@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn each_address_has_its_place_and_two_share_one() {
-        let map = MemoryMap::array(4, PLACES);
+        let map = MemoryMap::array(4, PLACES as u32);
         let (first, second) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 0, 2, 255));
         set_own(&map, &[first, second, first]).unwrap();
         let mut expected = [first, second].map(|one| (place(one), one.octets().to_vec()));

@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(table::read(&tagged).unwrap().len(), 1);
         let changed = update_ports(&[untagged(4)], &maps).unwrap();
         assert_eq!((changed.replaced, changed.removed), (1, 3));
-        assert_eq!(maps.live().unwrap().0.len(), 1);
+        assert_eq!(maps.live().unwrap().ports.len(), 1);
         assert_eq!(vlans.lookup(&[5, 0, 0, 0]).unwrap(), Some(vec![0; 4]));
     }
 }
