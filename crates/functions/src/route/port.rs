@@ -411,7 +411,7 @@ mod tests {
             (vec![untagged(4), vlan(8, 4, 5)], [0, 1, 0]),
             (vec![untagged(4), vlan(9, 4, 5)], [0, 2, 0]),
             // A bond becomes the owner of the device's frames.
-            (vec![Port { ifindex: 7, ..untagged(4) }], [1, 3, 0]),
+            (vec![Port { ifindex: 7, ..untagged(4) }], [1, 2, 1]),
         ] {
             for _ in 0..2 {
                 tables = PortTables::new(&ports, &live(&tables)).unwrap();
