@@ -317,8 +317,8 @@ fn disturb(rng: &mut Rng, frame: &mut Vec<u8>, is_ipv6: bool) {
 
 pub const FRAGMENT: u8 = 44;
 const ROUTING: u8 = 43;
-/// MTUs of ports and routes, and the largest error of IPv4. Packets are up to an IPv6 header longer,
-/// by which routers may be wrong, and a byte.
+/// MTUs of ports and routes, and the largest error of IPv4. Packets are up to an IPv6 header
+/// longer, by which routers may be wrong, and a byte.
 const LENGTHS: [usize; 8] = [576, 1000, 1280, 1290, 1300, 1400, 1500, 1600];
 const ETHERNET: usize = 14;
 /// No operation, router alert, record route, timestamp and a strict source route, padded.

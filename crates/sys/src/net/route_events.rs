@@ -360,7 +360,7 @@ mod tests {
             let metrics: Vec<u8> = values.iter().flat_map(one).collect();
             let mut head = header(0, 0);
             head[0] = family;
-            route(head, &[(8, &metrics)]).route_mtus
+            deciding(&message(libc::RTM_NEWROUTE, head, &[(8, &metrics)])).route_mtus
         };
         assert_eq!(mtu(2, &[(2, 1400), (8, 10)]), [Some(1400), None]);
         assert_eq!(mtu(2, &[(1, 1 << 2), (2, 1400)]), [None; 2], "locked");
@@ -378,7 +378,8 @@ mod tests {
         let suppresses = |family, length: u32| {
             let mut head = header(0, 0);
             head[0] = family;
-            rule(head, &[(FRA_SUPPRESS_PREFIXLEN, &length.to_ne_bytes())]).suppresses6
+            let attributes: &[(u16, &[u8])] = &[(FRA_SUPPRESS_PREFIXLEN, &length.to_ne_bytes())];
+            deciding(&message(libc::RTM_NEWRULE, head, attributes)).suppresses6
         };
         assert!(suppresses(10, 0));
         assert!(!suppresses(10, u32::MAX) && !suppresses(2, 0));
