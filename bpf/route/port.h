@@ -55,6 +55,15 @@ struct {
 	__type(value, __u32);
 } xway_tx SEC(".maps");
 
+/* Bytes of the tags that are in a frame: 0, 4 or 8. */
+#define ROUTE_TAG_BYTES 0xc
+
+/* How a frame with tags came in: bytes of those in the frame, and above, the port's number + 1. */
+xway_inline __u16 route_tagged_as(__u32 ingress, __u32 bytes)
+{
+	return (ingress + 1) << 4 | bytes;
+}
+
 xway_inline __u64 route_mac(const __u8 *mac)
 {
 	return *(const __u16 *)mac | (__u64) * (const __u16 *)(mac + 2) << 16 |

@@ -166,12 +166,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes ports of VLAN devices and bonds those that exist now. What fails, because interfaces
+    /// Makes ports of VLAN devices and bonds, and what errors state about ports, those that exist
+    /// now. What fails, because interfaces
     /// change meanwhile, causes another event.
     fn update_ports(&self) {
-        let Ok(links) = Netlink::open().and_then(|mut netlink| netlink.links()) else { return };
+        let found = Netlink::open().and_then(|mut one| Ok((one.links()?, one.addresses()?)));
+        let Ok((links, addresses)) = found else { return };
         for router in &self.routers {
-            let _ = router.ports.update(&links);
+            let _ = router.ports.update(&links, &addresses);
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod conntrack;
 mod constants;
+mod extensions;
 mod firewall;
 pub(crate) mod hops;
 pub(crate) mod neighbours;
@@ -239,7 +240,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
-    Ok(())
+    extensions::update(&own, &generation.map(route::EXTENSIONS)?)
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
@@ -258,6 +259,7 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
                 route::update(config, &routed, &Maps::find(|name| router.map(name))?)?;
+                extensions::update(router.map(route::PORTS)?, router.map(route::EXTENSIONS)?)?;
                 shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -349,6 +351,7 @@ impl<'a> NewRouter<'a> {
         let map = |name: &str| first.map(NAME, name);
         let routed = ports(self.targets)?;
         route::update(config, &routed, &Maps::find(map)?)?;
+        extensions::update(map(route::PORTS)?, map(route::EXTENSIONS)?)?;
         let shared = tables(&self.spec, map)?;
         let mut all = Vec::new();
         for target in &self.targets[1..] {

@@ -6,6 +6,7 @@
 
 pub mod abi;
 mod config;
+mod extension;
 mod icmp;
 mod plan;
 mod port;
@@ -14,11 +15,12 @@ mod statistics;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
+pub use extension::{Interface, update_extensions};
 pub use icmp::{IcmpErrors, IcmpRate};
 pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
 pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of, size_vlans};
 pub use reverse::ReversePath;
-pub use statistics::{Lookups, SentTo, lookups, networks, sent};
+pub use statistics::{Lookups, SentTo, lookups, networks, received, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
@@ -58,12 +60,16 @@ pub const SETS: &str = "route_sets";
 pub const HOPS: &str = "route_hops";
 /// Name of the map of what was sent to each next hop.
 pub const HOP_COUNTS: &str = "route_hop_counts";
+/// Name of the map of frames that came in with the tags of each port.
+pub const RECEIVED: &str = "route_received";
+/// Name of the map of the extensions of ICMP errors.
+pub const EXTENSIONS: &str = "route_extensions";
 /// Name of the map of samples by destination network.
 pub const NETWORKS: &str = "route_networks";
 /// Number of routed packets of which one is a sample: `ROUTE_SAMPLED`.
 pub const SAMPLED: u64 = 1024;
 /// The map by which programs of earlier versions, which share none with this one, are recognized.
-pub const NEWEST: &str = NETWORKS;
+pub const NEWEST: &str = RECEIVED;
 /// Name of the map of timeouts, which only the program that translates connections has.
 pub const TIMEOUTS: &str = "route_timeouts";
 /// Global with the timeout of established TCP connections in milliseconds.

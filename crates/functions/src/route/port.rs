@@ -154,7 +154,7 @@ pub enum PortConflict {
 pub struct Numbered(BTreeMap<u32, abi::Port>);
 
 impl Numbered {
-    fn read(table: &Table) -> Self {
+    pub(super) fn read(table: &Table) -> Self {
         let entry = |(key, value): (&Vec<u8>, &Vec<u8>)| {
             let number = u32::from_le_bytes(*key.first_chunk()?);
             let port = abi::Port::from_bytes(value.first_chunk()?);
@@ -166,6 +166,11 @@ impl Numbered {
     /// The interfaces that programs are attached to: those that send without tags.
     pub fn devices(&self) -> impl Iterator<Item = u32> {
         self.0.values().filter(|port| port.outer == [0; 4]).map(|port| port.device)
+    }
+
+    /// The interface of the port with this number, as routes name it.
+    pub(super) fn ifindex(&self, number: u32) -> Option<u32> {
+        self.0.get(&number).map(|port| port.ifindex)
     }
 
     /// Ports with one 802.1Q tag: the entry of [`VLANS`] and the number.

@@ -38,7 +38,7 @@ pub struct RouteEvents {
     current: Option<Dump>,
     /// Something of the dump or of the events was lost.
     is_incomplete: bool,
-    /// Interfaces changed since this was last taken.
+    /// Interfaces or their addresses changed since this was last taken.
     links_changed: bool,
 }
 
@@ -113,7 +113,7 @@ impl RouteEvents {
         Ok(any)
     }
 
-    /// Whether interfaces may have changed since the last call; what there is now has to be read.
+    /// Whether interfaces or their addresses may have changed since the last call; what there is now has to be read.
     pub fn take_links(&mut self) -> bool {
         std::mem::take(&mut self.links_changed)
     }
@@ -158,8 +158,7 @@ impl RouteEvents {
                 }
                 _ => {
                     message.widen(&mut self.deciding);
-                    self.links_changed |=
-                        matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK);
+                    self.links_changed |= LINKS.contains(&message.kind);
                     any |= message.flags & libc::NLM_F_MULTI as u16 == 0;
                 }
             }
@@ -243,6 +242,9 @@ impl Iterator for Attributes<'_> {
 /// `RTNLGRP_*`: LINK, NEIGH, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE,
 /// IPV6_RULE, IPV4_NETCONF, IPV6_NETCONF, NEXTHOP.
 const GROUPS: [u32; 11] = [1, 3, 5, 7, 8, 9, 11, 19, 24, 25, 32];
+/// Messages about interfaces and their addresses.
+const LINKS: [u16; 4] =
+    [libc::RTM_NEWLINK, libc::RTM_DELLINK, libc::RTM_NEWADDR, libc::RTM_DELADDR];
 /// Rules first: they are few.
 const DUMPS: [Dump; 4] = [
     (libc::RTM_GETRULE, libc::AF_INET as u8),

@@ -58,8 +58,12 @@ pub struct RouteStartArgs {
 #[derive(Clone, Debug, Args)]
 pub struct Refusals {
     /// Leave all ICMP errors to the stack
-    #[arg(long, conflicts_with_all = ["icmp_rate", "icmp_prefix_rate"])]
+    #[arg(long, conflicts_with_all = ["icmp_rate", "icmp_prefix_rate", "icmp_extensions"])]
     pub no_icmp_errors: bool,
+
+    /// Name the interface that a packet came in from, in ICMP errors about it (RFC 4884, RFC 5837)
+    #[arg(long)]
+    pub icmp_extensions: bool,
 
     /// Number of ICMP errors per second to all receivers; 0 for no limit
     #[arg(long, value_name = "PPS", default_value_t = IcmpErrors::default().total.rate_pps)]

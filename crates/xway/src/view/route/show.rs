@@ -20,8 +20,8 @@ fn ports(report: &RouteReport) -> Table {
         table.row([
             name.clone(),
             vlan,
-            received(*packets),
-            received(*bytes),
+            count(*packets),
+            count(*bytes),
             count(*sent_packets),
             count(*sent_bytes),
             reasons.collect::<Vec<_>>().join(", "),
@@ -53,10 +53,6 @@ fn next_hops(report: &RouteReport) -> Table {
         ]);
     }
     table
-}
-
-fn received(number: Option<u64>) -> String {
-    number.map_or_else(|| "-".to_owned(), count)
 }
 
 fn count(number: u64) -> String {
