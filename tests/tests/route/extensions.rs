@@ -244,7 +244,7 @@ fn traceroute_reads_the_interface() {
     router.site.extend(&interfaces);
     for (to, address) in [(C4, "0a000101"), (C6, "fd000000000000010000000000000001")] {
         let mut traceroute = router.site.net.a.command("traceroute").unwrap();
-        traceroute.args(["-e", "-n", "-q", "1", "-f", "1", "-m", "1", to, "200"]);
+        traceroute.args(["-e", "-n", "-q", "1", "-f", "1", "-m", "1", to]);
         let output = traceroute.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).replace([',', ' '], "");
         assert!(text.contains(address), "{to}: {text}");
