@@ -13,3 +13,4 @@ mod stack_nat;
 mod truth;
 mod unfollowed;
 mod vlan;
+mod why;

@@ -27,7 +27,7 @@ pub(super) fn update_to(
 }
 
 /// The first address of each family, as `ip address` lists them, and rather a global one.
-fn interface(link: &Link, addresses: &[Address]) -> Interface {
+pub(super) fn interface(link: &Link, addresses: &[Address]) -> Interface {
     let mut own: Vec<IpAddr> = addresses
         .iter()
         .filter(|address| address.ifindex == link.ifindex && !address.tentative)

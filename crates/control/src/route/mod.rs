@@ -38,7 +38,7 @@ pub(crate) use ports::LivePorts;
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
 pub use top::{NetworkRate, RouteTop, TopMonitor};
-pub use why::{RouteExplanation, RouteTracer, ingress_of};
+pub use why::{RouteExplanation, RouteTracer, TraceOptions, ingress_of};
 
 /// What to route, and how the program is attached.
 #[derive(Clone, Debug, Default)]

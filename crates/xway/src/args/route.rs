@@ -10,7 +10,7 @@ use functions::route::{Config, IcmpErrors, ReversePath};
 
 use super::attach::Placement;
 use super::link::LinkArg;
-use super::value::duration;
+use super::value::{duration, flow_label, number};
 
 #[derive(Debug, Subcommand)]
 pub enum RouteAction {
@@ -135,6 +135,19 @@ pub struct RouteWhyArgs {
     /// Only the packet of this number, counted from 1
     #[arg(long, value_name = "N")]
     pub packet: Option<u64>,
+
+    /// Run the router in the user-space engine, without privileges; also where none runs
+    #[arg(long)]
+    pub engine: bool,
+
+    /// Firewall mark with which the kernel is asked for the route, such as 0x10; packets of the
+    /// router have none
+    #[arg(long, value_name = "MARK", default_value = "0", value_parser = number)]
+    pub mark: u32,
+
+    /// Flow label that IPv6 packets have instead of their own, such as 0x12345
+    #[arg(long, value_name = "LABEL", value_parser = flow_label)]
+    pub flow_label: Option<u32>,
 
     /// What to do with packets that were captured without an Ethernet header
     #[arg(long, value_enum, default_value_t, value_name = "POLICY")]
