@@ -5,16 +5,21 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use control::Control;
+use control::route_memory::Follower;
 use functions::route::{self, Config, IcmpErrors, Interface};
 use kernel::KernelRuntime;
 use lab::frame::check;
+use lab::{Capture, LinkOptions, Router, until};
 use packet::checksum;
 use spec::Verdict;
 use vm::VmRuntime;
 use vm::world::RouteKind;
 use xway_tests::bpf::Judgement;
 use xway_tests::bpf::router::{Change, Forward, Port, Routed, from_a};
+use xway_tests::stage::PATIENCE;
 use xway_tests::stories;
+use xway_tests::xway::Xway;
 
 stories! {
     errors_of_any_length_name_the_interface
@@ -196,6 +201,45 @@ fn wireshark_reads_the_interface() {
             assert_eq!(found[n][name], value, "{name} of {reason}, {} bytes", packet.len());
         }
     }
+}
+
+/// By the command: what errors state follows the interface while the daemon does.
+#[test]
+fn the_command_names_interfaces_as_they_are() {
+    let net = Router::build(&LinkOptions::default()).unwrap();
+    let xway = Xway::new();
+    let start = |words: &[&str]| {
+        xway.run_in(&net.b, &[&["route", "start", "eth0", "eth1"], words].concat())
+    };
+    start(&["--icmp-extensions", "--icmp-prefix-rate", "0"]).ended(0);
+    let wire = Capture::open(&net.a, "eth0").unwrap();
+    let packet = from_a(C4, 7).ttl(1).udp(b"x").unwrap();
+    let answer = || {
+        wire.send(&packet).unwrap();
+        wire.next(PATIENCE, |frame| frame[23] == 1 && frame[34] == 11).unwrap()
+    };
+    let names = |mtu: [u8; 2]| {
+        let mut end = b"\x08eth0\0\0\0\0\0".to_vec();
+        end.extend(mtu);
+        end
+    };
+    assert!(answer().ends_with(&names([5, 220])), "{:02x?}", answer());
+    let differs = start(&[]).error();
+    assert!(differs.contains("--icmp-extensions"), "{differs}");
+
+    let control = Control::new(xway.state());
+    let mut follower = net.b.run(|| Follower::new(&control).unwrap()).unwrap();
+    for words in ["link set eth0 mtu 1400", "addr add 10.0.0.9/32 dev eth0"] {
+        let status = net.b.command("ip").unwrap().args(words.split(' ')).status().unwrap();
+        assert!(status.success(), "ip {words}");
+    }
+    let follows = until("the MTU of eth0", PATIENCE, || {
+        net.b.run(|| follower.step().unwrap()).unwrap();
+        Ok(answer().ends_with(&names([5, 120])).then_some(()))
+    });
+    follows.unwrap();
+    start(&["--replace"]).ended(0);
+    assert_eq!(answer().len(), 14 + 28 + packet.len() - 14, "an error without extension");
 }
 
 /// Sends datagrams with TTL 1, and prints for each what the kernel reports about the extension of

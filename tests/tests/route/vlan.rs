@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use control::Control;
 use control::route_memory::Follower;
-use functions::route::{Config, OBJECT, PORTS, PROGRAM_FRAGS, Port, PortMaps, Tags, abi};
+use functions::route::{Config, OBJECT, PORTS, PROGRAM_FRAGS, Port, PortMaps, RECEIVED, Tags, abi};
 use kernel::{KernelRuntime, Map};
 use lab::frame::{Flow, Tag};
 use lab::{LinkOptions, Router, until};
@@ -132,6 +132,7 @@ fn kept(priorities: [u16; 2], tags: usize) -> [u16; 2] {
 
 fn each_port_receives_and_sends_with_its_own_tags<R: Routed>() {
     let mut router = router::<R>(&[]);
+    let (mut frames, mut bytes) = (0, 0);
     let all = [NEAR, FAR, VLAN, DOUBLE, FAR_VLAN, FAR_SERVICE, FAR_DOUBLE];
     let pairs = all.iter().flat_map(|from| all.iter().map(move |to| (*from, *to)));
     for (from, to) in pairs.filter(|(from, to)| from.number != to.number) {
@@ -144,13 +145,23 @@ fn each_port_receives_and_sends_with_its_own_tags<R: Routed>() {
             sent.tags = to.tagged(kept(priorities, from.tags.len()));
             // The second packet finds what was remembered.
             for _ in 0..2 {
-                let judgement = judge(&mut router, from, &received.udp(b"payload").unwrap());
+                let packet = received.udp(b"payload").unwrap();
+                if from.number == DOUBLE.number {
+                    (frames, bytes) = (frames + 1, bytes + packet.len() as u64);
+                }
+                let judgement = judge(&mut router, from, &packet);
                 assert_eq!(judgement.reason, "forwarded", "{name}");
                 assert_eq!(judgement.verdict, Verdict::Redirect, "{name}");
                 assert_eq!(judgement.packet, sent.udp(b"payload").unwrap(), "{name}");
             }
         }
     }
+    // What came in with tags is counted by its port, as often from each network that has some.
+    let counts = functions::route::received(router.map(RECEIVED)).unwrap();
+    let counts: Vec<_> = counts.iter().filter(|count| count.packets > 0).collect();
+    assert_eq!(counts.len(), OWNED.len());
+    assert!(counts.iter().all(|count| count.packets == frames), "{counts:?}");
+    assert_eq!(counts.iter().filter(|count| count.bytes == bytes).count(), 2, "two tags");
 }
 
 /// From a host of VLAN 21 to `c`, with these tags.
