@@ -24,7 +24,7 @@ xway_inline void *route_after_tags(struct xdp_md *ctx, __u32 bytes)
 xway_inline __u32 route_extension_of(const struct xdp_md *ctx, const struct route_way *way,
 				     int is_ipv6)
 {
-	__u32 number = way->tagged ? (way->tagged >> 4) - 1 : route_ingress_port(ctx);
+	__u32 number = way->arrival ? (way->arrival >> 4) - 1 : route_ingress_port(ctx);
 
 	return number * 2 + is_ipv6;
 }
@@ -33,7 +33,7 @@ xway_inline __u32 route_extension_of(const struct xdp_md *ctx, const struct rout
  * Makes the frame that of the error, without its IP header: -1 if nothing was changed, -2 if the
  * frame is useless, or by how many bytes the quote begins too late.
  */
-xway_inline int route_make_frame(struct xdp_md *ctx, const struct route_error *error,
+xway_inline int route_make_frame(struct xdp_md *ctx, const struct icmp_error *error,
 				 const struct bpf_fib_lookup *back, __u32 length, __u32 *tags,
 				 int is_ipv6)
 {
@@ -69,7 +69,7 @@ xway_inline int route_make_frame(struct xdp_md *ctx, const struct route_error *e
  * Replaces the packet, which came with this number of bytes of tags, by the error; -1 if nothing
  * was changed, -2 if the frame is useless.
  */
-xway_inline int route_write_error(struct xdp_md *ctx, const struct route_error *error,
+xway_inline int route_write_error(struct xdp_md *ctx, const struct icmp_error *error,
 				  const struct bpf_fib_lookup *back, __u32 length, __u32 tags,
 				  __u32 extension, int is_ipv6)
 {
@@ -105,7 +105,7 @@ xway_inline int route_write_error(struct xdp_md *ctx, const struct route_error *
 }
 
 /* The error about a packet of at least an IP header; 0 if the stack does something else. */
-xway_inline int route_describe_error(struct route_error *error, const void *ip,
+xway_inline int route_describe_error(struct icmp_error *error, const void *ip,
 				     enum xway_reason reason, __u32 mtu, int is_ipv6)
 {
 	const struct ipv6hdr *v6 = ip;
@@ -114,7 +114,7 @@ xway_inline int route_describe_error(struct route_error *error, const void *ip,
 				xway_length(v4->tot_len);
 	__u32 most = is_ipv6 ? ROUTE_QUOTE6 : ROUTE_QUOTE4;
 
-	*error = (struct route_error){};
+	*error = (struct icmp_error){};
 	error->quote = total < most ? total : most;
 	error->body = error->quote;
 	if (!route_name_error(error, reason, is_ipv6))
@@ -126,10 +126,10 @@ xway_inline int route_describe_error(struct route_error *error, const void *ip,
 
 xway_inline __u32 route_answer_as(struct xdp_md *ctx, enum xway_reason reason,
 				  const struct route_way *way, __u32 length,
-				  struct bpf_fib_lookup *back, struct route_error *error,
+				  struct bpf_fib_lookup *back, struct icmp_error *error,
 				  int is_ipv6)
 {
-	__u32 tags = way->tagged & ROUTE_TAG_BYTES, verdict = XDP_TX;
+	__u32 tags = way->arrival & ROUTE_TAG_BYTES, verdict = XDP_TX;
 	void *ip = route_after_tags(ctx, tags), *end = xway_data_end(ctx);
 	__u32 extension = route_extension_of(ctx, way, is_ipv6);
 	__u64 network;
@@ -163,12 +163,12 @@ xway_global int route_answer(struct xdp_md *ctx, __u32 reason, const struct rout
 {
 	struct bpf_fib_lookup *back = route_query();
 	__u32 only = 0;
-	struct route_error *error = bpf_map_lookup_elem(&route_errors, &only);
+	struct icmp_error *error = bpf_map_lookup_elem(&route_errors, &only);
 	__u8 *version;
 
 	if (!back || !error || !way)
 		return route_outcome(XDP_PASS, reason);
-	version = route_after_tags(ctx, way->tagged & ROUTE_TAG_BYTES);
+	version = route_after_tags(ctx, way->arrival & ROUTE_TAG_BYTES);
 	if ((void *)(version + 1) > xway_data_end(ctx))
 		return route_outcome(XDP_PASS, reason);
 	if (*version >> 4 == 6)

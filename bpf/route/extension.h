@@ -23,30 +23,39 @@ const volatile __u32 route_icmp_extensions = 0;
 /* The most that a frame has to grow, by the quote of an IP header alone. */
 #define ROUTE_MOST_SHIFT (ROUTE_EXTENDED_QUOTE + ROUTE_EXTENSION_WORDS * 4)
 
-/* Index: see `struct route_extension`. User space sets the size. */
+/* Words of the longest extension: with an IPv6 address and a name of 15 bytes. */
+#define ROUTE_EXTENSION_WORDS 13
+
+/* The number of words that are used, 0 for errors without extension, and these as they are sent. */
+typedef __u32 route_extension[1 + ROUTE_EXTENSION_WORDS];
+
+/*
+ * Index: the number of the port that the packet came in from times two, for IPv4 errors; the next
+ * one for ICMPv6 errors. User space sets the size.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct route_extension);
+	__type(value, route_extension);
 } route_extensions SEC(".maps");
 
 /*
  * Makes room for the extension in an error, if its type may have one: time exceeded, and
  * destination unreachable; in IPv4 that is also the type of "too big".
  */
-xway_inline void route_extend(struct route_error *error, __u32 index, int is_ipv6)
+xway_inline void route_extend(struct icmp_error *error, __u32 index, int is_ipv6)
 {
-	struct route_extension *extension;
+	__u32 *extension;
 
 	if (!route_icmp_extensions || (is_ipv6 && error->sent == XWAY_SENT_TOO_BIG))
 		return;
 	extension = bpf_map_lookup_elem(&route_extensions, &index);
-	if (!extension || !extension->length || extension->length > ROUTE_EXTENSION_WORDS)
+	if (!extension || !*extension || *extension > ROUTE_EXTENSION_WORDS)
 		return;
 	if (error->quote > ROUTE_EXTENDED_QUOTE)
 		error->quote = ROUTE_EXTENDED_QUOTE;
-	error->body = ROUTE_EXTENDED_QUOTE + extension->length * sizeof(__u32);
+	error->body = ROUTE_EXTENDED_QUOTE + *extension * sizeof(__u32);
 	/* The length of the quote, in words of 32 or 64 bits. */
 	error->rest |= is_ipv6 ? xway_htonl(ROUTE_EXTENDED_QUOTE / 8 << 24) :
 				 xway_htonl(ROUTE_EXTENDED_QUOTE / 4 << 16);
@@ -59,7 +68,7 @@ xway_inline void route_extend(struct route_error *error, __u32 index, int is_ipv
 xway_global int route_write_extension(struct xdp_md *ctx, __u32 offset, __u32 quote, __u32 shift,
 				      __u32 index)
 {
-	struct route_extension *extension = bpf_map_lookup_elem(&route_extensions, &index);
+	__u32 *extension = bpf_map_lookup_elem(&route_extensions, &index);
 	void *end = xway_data_end(ctx);
 	const __u8 *from;
 	__u8 *to;
@@ -84,7 +93,7 @@ xway_global int route_write_extension(struct xdp_md *ctx, __u32 offset, __u32 qu
 	for (__u32 i = 0; i < ROUTE_EXTENSION_WORDS; i++, to += sizeof(__u32)) {
 		if ((void *)(to + sizeof(__u32)) > end)
 			break;
-		*(__u32 *)to = extension->words[i];
+		*(__u32 *)to = extension[1 + i];
 	}
 	return 0;
 }

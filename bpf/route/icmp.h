@@ -46,7 +46,7 @@ xway_inline __u32 route_outcome(__u32 verdict, enum xway_reason reason)
 }
 
 /* An error that is to be sent. */
-struct route_error {
+struct icmp_error {
 	__u8 kind;
 	__u8 code;
 	/* Bytes of the packet that are quoted. */
@@ -66,11 +66,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct route_error);
+	__type(value, struct icmp_error);
 } route_errors SEC(".maps");
 
 /* The message for a reason to refuse a packet; without `sent` there is none. */
-struct route_message {
+struct icmp_message {
 	__u8 kind;
 	__u8 code;
 	/* Reason under which the message is counted. */
@@ -78,7 +78,7 @@ struct route_message {
 };
 
 /* By reason, for each of the families. */
-const struct route_message route_messages[2][XWAY_TTL_EXPIRED + 1] = {
+const struct icmp_message route_messages[2][XWAY_TTL_EXPIRED + 1] = {
 	{
 		[XWAY_TTL_EXPIRED] = { 11, 0, XWAY_SENT_TIME_EXCEEDED },
 		[XWAY_UNREACHABLE] = { 3, 1, XWAY_SENT_UNREACHABLE },
@@ -94,9 +94,9 @@ const struct route_message route_messages[2][XWAY_TTL_EXPIRED + 1] = {
 };
 
 /* Names the message about a packet; 0 if there is none for the reason. */
-xway_inline int route_name_error(struct route_error *error, enum xway_reason reason, int is_ipv6)
+xway_inline int route_name_error(struct icmp_error *error, enum xway_reason reason, int is_ipv6)
 {
-	const struct route_message *message;
+	const struct icmp_message *message;
 
 	if (reason > XWAY_TTL_EXPIRED)
 		return 0;
@@ -108,7 +108,7 @@ xway_inline int route_name_error(struct route_error *error, enum xway_reason rea
 }
 
 /* Type and code of ICMP are where the kernel's rules and hashes find the destination port. */
-xway_inline __be16 route_type_as_port(const struct route_error *error)
+xway_inline __be16 route_type_as_port(const struct icmp_error *error)
 {
 	return error->kind | error->code << 8;
 }

@@ -15,7 +15,7 @@
 #define ROUTE_QUOTE4 (576 - ROUTE_HEADERS4)
 
 /* States the MTU; 0 if the packet may be fragmented, which the stack does. */
-xway_inline int route_is_too_big4(struct route_error *error, const struct iphdr *ip, __u32 mtu)
+xway_inline int route_is_too_big4(struct icmp_error *error, const struct iphdr *ip, __u32 mtu)
 {
 	error->rest = xway_htonl(mtu & 0xffff);
 	return xway_length(ip->tot_len) > mtu && ip->frag_off & xway_htons(ROUTE_DONT_FRAGMENT4);

@@ -14,7 +14,7 @@
 #define ROUTE_QUOTE6 (ROUTE_MIN_MTU6 - ROUTE_HEADERS6)
 
 /* States the MTU; 0 if the packet fits into the smallest one, or does without its padding. */
-xway_inline int route_is_too_big6(struct route_error *error, const struct ipv6hdr *ip, __u32 mtu)
+xway_inline int route_is_too_big6(struct icmp_error *error, const struct ipv6hdr *ip, __u32 mtu)
 {
 	mtu = mtu < ROUTE_MIN_MTU6 ? ROUTE_MIN_MTU6 : mtu;
 	error->rest = xway_htonl(mtu);

@@ -29,10 +29,8 @@ struct route_way {
 	__u64 mac;
 	/* Selects samples. */
 	__u32 turn;
-	/* The packet may have been translated, so an error must not quote it: the stack sends it. */
-	__u16 leaves_errors;
-	/* How a frame with tags came in: see route_tagged_as(). 0 for one without. */
-	__u16 tagged;
+	/* How a frame with tags came in: see route_tagged_as(); and ROUTE_TRANSLATED. */
+	__u32 arrival;
 };
 
 /* The ports of the packet at the cursor, or NULL if it has none. */

@@ -58,8 +58,11 @@ struct {
 /* Bytes of the tags that are in a frame: 0, 4 or 8. */
 #define ROUTE_TAG_BYTES 0xc
 
+/* The packet may have been translated, so an error must not quote it: the stack sends it. */
+#define ROUTE_TRANSLATED (1 << 31)
+
 /* How a frame with tags came in: bytes of those in the frame, and above, the port's number + 1. */
-xway_inline __u16 route_tagged_as(__u32 ingress, __u32 bytes)
+xway_inline __u32 route_tagged_as(__u32 ingress, __u32 bytes)
 {
 	return (ingress + 1) << 4 | bytes;
 }

@@ -212,22 +212,6 @@ enum route_side {
 #define ROUTE_BUCKET_BITS 12
 #define ROUTE_BUCKETS (1 << ROUTE_BUCKET_BITS)
 
-/* Words of the longest extension: with an IPv6 address and a name of 15 bytes. */
-#define ROUTE_EXTENSION_WORDS 13
-
-/*
- * Extension of an ICMP error (RFC 4884): the interface that the packet came in from (RFC 5837), as
- * it is sent, with its checksum. The number of the port times two is the index of that in IPv4
- * errors; that in IPv6 errors follows.
- */
-struct route_extension {
-	/* Words that are used; 0 for errors without extension. */
-	__u32 length;
-	/* In the order of the frame's bytes. */
-	__u32 words[ROUTE_EXTENSION_WORDS];
-};
-_Static_assert(sizeof(struct route_extension) == 56, "no hidden padding");
-
 /* What the route to the source of a packet must be (RFC 3704). */
 enum route_reverse_path {
 	/* Anything. */

@@ -117,7 +117,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	ports = route_ports_at(cur, ip->protocol);
 	source[1] = ip->saddr;
 	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
-		way->leaves_errors = 1;
+		way->arrival |= ROUTE_TRANSLATED;
 		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
 	}
 	if (reason == XWAY_FORWARDED)
@@ -179,7 +179,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	if (route_reverse_path)
 		xway_memcpy(source, &ip->saddr, sizeof(source));
 	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
-		way->leaves_errors = 1;
+		way->arrival |= ROUTE_TRANSLATED;
 		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
 	}
 	if (reason == XWAY_FORWARDED)
@@ -265,7 +265,7 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	__u32 verdict, answer;
 
 	if (ROUTE_SENDS_ERRORS && route_icmp_errors && route_has_error(reason) &&
-	    !way.leaves_errors) {
+	    !(way.arrival & ROUTE_TRANSLATED)) {
 		answer = route_answer(ctx, reason, &way, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;

@@ -190,7 +190,7 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 		if (route_read_tags(ctx, header, stripped, arrival) < 0 ||
 		    arrival->ingress == ROUTE_UNKNOWN_TAGS)
 			return XWAY_TAGGED;
-		way->tagged = route_tagged_as(arrival->ingress, arrival->tags & ROUTE_TAG_BYTES);
+		way->arrival = route_tagged_as(arrival->ingress, arrival->tags & ROUTE_TAG_BYTES);
 		route_count_received(arrival->ingress, xway_frame_bytes(ctx, cur->frags));
 	} else {
 		arrival->ingress = route_ingress_port(ctx);

@@ -116,7 +116,7 @@ fn the_kernel_is_asked_with_mark_and_flow_label() {
 fn without_privileges_the_engine_decides() {
     let net = Net::new(&COMMANDS);
     let frame = packet::hex(&from_a("10.9.0.1", 53).udp(b"x").unwrap());
-    // The last without being told to, because the kernel does not permit anything else.
+    // The last without the option, because the kernel does not permit anything else.
     for words in [&["--engine"][..], &["--engine", "--dev", "eth0"], &[]] {
         if words.is_empty() {
             net.xway.run_in(&net.net.b, &["route", "start", "eth0", "eth1"]).ended(0);

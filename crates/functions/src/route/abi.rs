@@ -282,74 +282,6 @@ impl Entry {
     }
 }
 
-/// `struct route_error`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Error {
-    pub kind: u8,
-    pub code: u8,
-    pub quote: u16,
-    pub body: u32,
-    pub rest: [u8; 4],
-    pub exit: u32,
-    pub sent: u32,
-}
-
-impl Error {
-    pub const SIZE: usize = 20;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0] = self.kind;
-        bytes[1] = self.code;
-        bytes[2..4].copy_from_slice(&self.quote.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.body.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.rest);
-        bytes[12..16].copy_from_slice(&self.exit.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.sent.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            kind: bytes[0],
-            code: bytes[1],
-            quote: u16::from_le_bytes(array::from_fn(|i| bytes[2 + i])),
-            body: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
-            rest: array::from_fn(|i| bytes[8 + i]),
-            exit: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
-            sent: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-        }
-    }
-}
-
-/// `struct route_extension`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Extension {
-    pub length: u32,
-    pub words: [u32; 13],
-}
-
-impl Extension {
-    pub const SIZE: usize = 56;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..4].copy_from_slice(&self.length.to_le_bytes());
-        for (n, item) in self.words.iter().enumerate() {
-            let at = 4 + n * 4;
-            bytes[at..at + 4].copy_from_slice(&item.to_le_bytes());
-        }
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            length: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
-            words: array::from_fn(|n| u32::from_le_bytes(array::from_fn(|i| bytes[4 + n * 4 + i]))),
-        }
-    }
-}
-
 /// `struct route_fields`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fields {
@@ -494,30 +426,6 @@ impl Key6 {
             protocol: bytes[18],
             side: bytes[19],
         }
-    }
-}
-
-/// `struct route_message`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Message {
-    pub kind: u8,
-    pub code: u8,
-    pub sent: u8,
-}
-
-impl Message {
-    pub const SIZE: usize = 3;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0] = self.kind;
-        bytes[1] = self.code;
-        bytes[2] = self.sent;
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self { kind: bytes[0], code: bytes[1], sent: bytes[2] }
     }
 }
 
@@ -745,8 +653,7 @@ pub struct Way {
     pub mtu: u32,
     pub mac: u64,
     pub turn: u32,
-    pub leaves_errors: u16,
-    pub tagged: u16,
+    pub arrival: u32,
 }
 
 impl Way {
@@ -758,8 +665,7 @@ impl Way {
         bytes[4..8].copy_from_slice(&self.mtu.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.mac.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.turn.to_le_bytes());
-        bytes[20..22].copy_from_slice(&self.leaves_errors.to_le_bytes());
-        bytes[22..24].copy_from_slice(&self.tagged.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.arrival.to_le_bytes());
         bytes
     }
 
@@ -769,8 +675,7 @@ impl Way {
             mtu: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
             mac: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             turn: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            leaves_errors: u16::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
-            tagged: u16::from_le_bytes(array::from_fn(|i| bytes[22 + i])),
+            arrival: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
         }
     }
 }

@@ -8,7 +8,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use packet::checksum;
 use spec::{Map, Spec};
 
-use super::abi::Extension;
 use super::port::Numbered;
 use super::{EXTENSIONS, MOST_PORTS};
 use crate::table::{self, Changed, Table};
@@ -27,7 +26,7 @@ pub struct Interface {
 
 impl Interface {
     /// The extension of an error of this family.
-    fn extension(&self, ipv6: bool) -> Extension {
+    fn extension(&self, ipv6: bool) -> Vec<u8> {
         let ip = match ipv6 {
             true => self.ipv6.map(IpAddr::V6),
             false => self.ipv4.map(IpAddr::V4),
@@ -37,11 +36,9 @@ impl Interface {
         bytes.extend(object);
         let check = !checksum::fold(checksum::sum(&bytes));
         bytes[2..4].copy_from_slice(&check.to_be_bytes());
-        let (chunks, _) = bytes.as_chunks();
-        let mut extension = Extension { length: chunks.len() as u32, ..Extension::default() };
-        for (word, chunk) in extension.words.iter_mut().zip(chunks) {
-            *word = u32::from_ne_bytes(*chunk);
-        }
+        let words = bytes.len() as u32 / 4;
+        let mut extension = [words.to_le_bytes().to_vec(), bytes].concat();
+        extension.resize(EXTENSION, 0);
         extension
     }
 
@@ -92,9 +89,10 @@ pub fn update_extensions<M: Map>(
         .flat_map(|number| {
             let interface = live.ifindex(number).and_then(|ifindex| by_index.get(&ifindex));
             [false, true].map(|ipv6| {
-                let extension = interface.map(|one| one.extension(ipv6)).unwrap_or_default();
+                let extension =
+                    interface.map(|one| one.extension(ipv6)).unwrap_or_else(|| vec![0; EXTENSION]);
                 let index = 2 * number + u32::from(ipv6);
-                (index.to_le_bytes().to_vec(), extension.to_bytes().to_vec())
+                (index.to_le_bytes().to_vec(), extension)
             })
         })
         .collect();
@@ -122,7 +120,8 @@ const AFI_IPV4: u8 = 1;
 const AFI_IPV6: u8 = 2;
 /// Bytes of an interface's name, without the final zero.
 const LONGEST_NAME: usize = 15;
-const _: () = assert!(Extension::SIZE == 4 + 4 + 4 + 4 + 20 + 1 + LONGEST_NAME + 4);
+/// Bytes of a map's value: the number of words, and those of the longest extension.
+const EXTENSION: usize = 4 + 4 + 4 + 4 + 20 + 1 + LONGEST_NAME + 4;
 
 #[cfg(test)]
 mod tests {
@@ -145,8 +144,7 @@ mod tests {
     fn an_extension_names_the_interface() {
         let of = |interface: &Interface, ipv6| {
             let extension = interface.extension(ipv6);
-            let words = &extension.words[..extension.length as usize];
-            words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>()
+            extension[4..4 + 4 * usize::from(extension[0])].to_vec()
         };
         let expected = [
             [32, 0, 0, 0].as_slice(),
@@ -174,13 +172,13 @@ mod tests {
         let tables = PortTables::new(&ports, &Numbered::default()).unwrap();
         let map = MemoryMap::array(32, MOST_PORTS);
         table::apply(&map, &tables.ports).unwrap();
-        let extensions = MemoryMap::array(Extension::SIZE, 2 * MOST_PORTS);
+        let extensions = MemoryMap::array(EXTENSION, 2 * MOST_PORTS);
         update_extensions(&[eth1()], &map, &extensions).unwrap();
         let length = |index: u32| extensions.lookup(&index.to_le_bytes()).unwrap().unwrap()[0];
         assert_eq!([0, 1, 2, 3, 4].map(length), [0, 0, 8, 6, 0]);
         update_extensions(&[], &map, &extensions).unwrap();
         assert_eq!([2, 3].map(length), [0, 0]);
-        let none = MemoryMap::array(Extension::SIZE, 1);
+        let none = MemoryMap::array(EXTENSION, 1);
         assert_eq!(update_extensions(&[eth1()], &map, &none).unwrap(), Changed::default());
     }
 }

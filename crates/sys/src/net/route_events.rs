@@ -113,7 +113,8 @@ impl RouteEvents {
         Ok(any)
     }
 
-    /// Whether interfaces or their addresses may have changed since the last call; what there is now has to be read.
+    /// Whether interfaces or their addresses may have changed since the last call; what there is
+    /// now has to be read.
     pub fn take_links(&mut self) -> bool {
         std::mem::take(&mut self.links_changed)
     }

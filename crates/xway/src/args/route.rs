@@ -140,8 +140,8 @@ pub struct RouteWhyArgs {
     #[arg(long)]
     pub engine: bool,
 
-    /// Firewall mark with which the kernel is asked for the route, such as 0x10; packets of the
-    /// router have none
+    /// Firewall mark for the kernel's route lookup, such as 0x10; packets that XDP forwards have
+    /// none
     #[arg(long, value_name = "MARK", default_value = "0", value_parser = number)]
     pub mark: u32,
 

@@ -2,8 +2,8 @@
 //!
 //! Rule: the verdict is that of the program that runs, found by a second copy of it which has its
 //! constants, translations and ports, but counters and a memory of its own: it asks the kernel
-//! about each packet, and changes nothing. The copy runs in the kernel or in the engine. Its reasons are the kernel's, found by the same request
-//! as `ip route get … fibmatch`.
+//! about each packet, and changes nothing. It runs in the kernel or the engine. Its reasons
+//! are the kernel's, found by the same request as `ip route get … fibmatch`.
 
 mod engine;
 mod steps;

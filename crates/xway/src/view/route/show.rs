@@ -90,8 +90,8 @@ mod tests {
         let port = PortReport {
             name: "eth1".to_owned(),
             vlan: Some(5),
-            packets: Some(12),
-            bytes: Some(1200),
+            packets: 12,
+            bytes: 1200,
             sent_packets: 3,
             sent_bytes: 300,
             reasons: [("forwarded".to_owned(), 11), ("no-neighbour".to_owned(), 1)].into(),
