@@ -16,7 +16,7 @@
 #define ROUTE_CONNTRACK_H
 
 /* The stack sends all ICMP errors: functions that call each other share a small stack. */
-#define ROUTE_SENDS_ERRORS 0
+#define ROUTE_SENDS_ERRORS 1
 
 #include "route.abi.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * ICMP errors that the program sends itself, instead of the stack: time exceeded, destination
- * unreachable, administratively prohibited, and packet too big.
+ * unreachable, administratively prohibited, and packet too big. Here is what both families need;
+ * the order of the steps is in answer.h.
  *
  * The error replaces the packet in its frame: headers are added at the head, and what is not quoted
  * is removed from the tail. It is what Linux sends (net/ipv4/icmp.c, net/ipv6/icmp.c) but for the
  * IPv4 identification and the IPv6 flow label. The kernel's route to the sender decides where it
- * leaves and with which source address (RFC 1812, section 4.3.2.4).
+ * leaves and with which source address (RFC 1812, section 4.3.2.4). It has the VLAN tags of the
+ * port by which it leaves, with priority 0.
  *
- * Rule: until the frame is changed, whatever cannot be done here leaves the packet to the stack,
- * which then answers; errors over the limit are dropped before that.
  * Not here: packets without a route. For the kernel's lookup they are the same as those for this
  * host, so the stack answers.
  */
@@ -34,8 +34,10 @@ const volatile __u32 route_icmp_errors = 1;
 #define ROUTE_CHUNK 32
 #define ROUTE_CHUNKS (1240 / ROUTE_CHUNK + 1)
 
-/* The highest offset of the ICMP header of an error: that in IPv6. */
-#define ROUTE_ICMP_OFFSET (sizeof(struct ethhdr) + sizeof(struct ipv6hdr))
+/* Most bytes before the IP header: with two tags. */
+#define ROUTE_MOST_LINK (sizeof(struct ethhdr) + 8)
+/* Most bytes before the quote. */
+#define ROUTE_MOST_HEADERS (ROUTE_MOST_LINK + sizeof(struct ipv6hdr) + sizeof(struct xway_icmp))
 
 /* A verdict and its reason, as one number. */
 xway_inline __u32 route_outcome(__u32 verdict, enum xway_reason reason)
@@ -44,21 +46,71 @@ xway_inline __u32 route_outcome(__u32 verdict, enum xway_reason reason)
 }
 
 /* An error that is to be sent. */
-struct route_error {
-	__u8 type;
+struct icmp_error {
+	__u8 kind;
 	__u8 code;
 	/* Bytes of the packet that are quoted. */
 	__u16 quote;
+	/* Bytes after the ICMP header: the quote, or with an extension more. */
+	__u32 body;
 	/* The second word of the ICMP header. */
 	__be32 rest;
+	/* The port by which it leaves. */
+	__u32 exit;
 	/* The reason under which it is counted. */
 	enum xway_reason sent;
 };
 
-/* Type and code of ICMP are where the kernel's rules and hashes find the destination port. */
-xway_inline __be16 route_type_as_port(const struct route_error *error)
+/* The error of this processor, which is not on the stack for the reason given in query.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct icmp_error);
+} route_errors SEC(".maps");
+
+/* The message for a reason to refuse a packet; without `sent` there is none. */
+struct icmp_message {
+	__u8 kind;
+	__u8 code;
+	/* Reason under which the message is counted. */
+	__u8 sent;
+};
+
+/* By reason, for each of the families. */
+const struct icmp_message route_messages[2][XWAY_TTL_EXPIRED + 1] = {
+	{
+		[XWAY_TTL_EXPIRED] = { 11, 0, XWAY_SENT_TIME_EXCEEDED },
+		[XWAY_UNREACHABLE] = { 3, 1, XWAY_SENT_UNREACHABLE },
+		[XWAY_PROHIBIT] = { 3, 13, XWAY_SENT_PROHIBITED },
+		[XWAY_TOO_BIG] = { 3, 4, XWAY_SENT_TOO_BIG },
+	},
+	{
+		[XWAY_TTL_EXPIRED] = { 3, 0, XWAY_SENT_TIME_EXCEEDED },
+		[XWAY_UNREACHABLE] = { 1, 0, XWAY_SENT_UNREACHABLE },
+		[XWAY_PROHIBIT] = { 1, 1, XWAY_SENT_PROHIBITED },
+		[XWAY_TOO_BIG] = { 2, 0, XWAY_SENT_TOO_BIG },
+	},
+};
+
+/* Names the message about a packet; 0 if there is none for the reason. */
+xway_inline int route_name_error(struct icmp_error *error, enum xway_reason reason, int is_ipv6)
 {
-	return error->type | error->code << 8;
+	const struct icmp_message *message;
+
+	if (reason > XWAY_TTL_EXPIRED)
+		return 0;
+	message = &route_messages[is_ipv6][reason];
+	error->kind = message->kind;
+	error->code = message->code;
+	error->sent = message->sent;
+	return error->sent != 0;
+}
+
+/* Type and code of ICMP are where the kernel's rules and hashes find the destination port. */
+xway_inline __be16 route_type_as_port(const struct icmp_error *error)
+{
+	return error->kind | error->code << 8;
 }
 
 /*
@@ -70,7 +122,7 @@ xway_global __u32 route_sum(struct xdp_md *ctx, __u32 offset)
 	const void *end = xway_data_end(ctx), *at;
 	__u64 sum = 0;
 
-	if (offset > ROUTE_ICMP_OFFSET)
+	if (offset > ROUTE_MOST_LINK + sizeof(struct ipv6hdr))
 		return 0;
 	at = xway_data(ctx) + offset;
 	for (int i = 0; i < ROUTE_CHUNKS; i++) {
@@ -129,20 +181,27 @@ xway_inline int route_find_exit(const struct xdp_md *ctx, __u32 ifindex, __u32 *
 
 	*number = route_port_of(ifindex);
 	port = route_port(*number);
-	/* Without tags, which are written to forwarded packets only. */
-	if (port && port->ifindex == ifindex && !port->outer)
+	if (port && port->ifindex == ifindex)
 		return 1;
 	*number = ROUTE_UNKNOWN_PORT;
 	return !port && ifindex == ctx->ingress_ifindex;
 }
 
-/* Makes a frame of the length with `head` bytes before what it has now. */
+/*
+ * Makes a frame of the length with `head` bytes before what it has now. If it has to grow but the
+ * driver has no space after it, further bytes are added before it, and what it has now begins that
+ * much too late: returns the number of these bytes, or -1 if nothing was changed.
+ */
 xway_inline int route_resize(struct xdp_md *ctx, __u32 head, __u32 length, __u32 wanted)
 {
+	int more = wanted - length - head;
+
 	if (bpf_xdp_adjust_head(ctx, -(int)head))
 		return -1;
-	if (wanted == length + head || !bpf_xdp_adjust_tail(ctx, (int)(wanted - length - head)))
+	if (!more || !bpf_xdp_adjust_tail(ctx, more))
 		return 0;
+	if (more > 0 && !bpf_xdp_adjust_head(ctx, -more))
+		return more;
 	bpf_xdp_adjust_head(ctx, head);
 	return -1;
 }
@@ -151,15 +210,6 @@ xway_inline void route_write_macs(struct ethhdr *eth, const struct bpf_fib_looku
 {
 	xway_memcpy(eth->h_dest, back->dmac, ETH_ALEN);
 	xway_memcpy(eth->h_source, back->smac, ETH_ALEN);
-}
-
-xway_inline __u32 route_send_error(const struct route_error *error, __u32 exit)
-{
-	__u32 verdict = XDP_TX;
-
-	if (exit != ROUTE_UNKNOWN_PORT)
-		verdict = bpf_redirect_map(&xway_tx, exit, 0);
-	return route_outcome(verdict, error->sent);
 }
 
 #endif

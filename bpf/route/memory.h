@@ -51,11 +51,8 @@ struct route_way {
 	__u64 mac;
 	/* Selects samples. */
 	__u32 turn;
-	/*
-	 * The packet may have been translated, so an error must not quote it; or it has tags, which
-	 * the error must have, too: the stack sends it.
-	 */
-	__u32 leaves_errors;
+	/* How a frame with tags came in: see route_tagged_as(); and ROUTE_TRANSLATED. */
+	__u32 arrival;
 };
 
 /* Mappable only because such arrays begin on a page: entries must not lie on two cache lines. */

@@ -63,6 +63,12 @@ struct {
 	__type(value, __be32);
 } route_own SEC(".maps");
 
+/* Bytes of the tags that are in a frame: 0, 4 or 8. */
+#define ROUTE_TAG_BYTES 0xc
+
+/* The packet may have been translated, so an error must not quote it: the stack sends it. */
+#define ROUTE_TRANSLATED (1 << 31)
+
 /* The stack may not forward packets from this IPv4 address. */
 xway_inline int route_is_own4(__be32 address)
 {
@@ -72,6 +78,12 @@ xway_inline int route_is_own4(__be32 address)
 	if (!own || !*own)
 		return 0;
 	return *own == address || *own == ROUTE_OWN_SEVERAL;
+}
+
+/* How a frame with tags came in: bytes of those in the frame, and above, the port's number + 1. */
+xway_inline __u32 route_tagged_as(__u32 ingress, __u32 bytes)
+{
+	return (ingress + 1) << 4 | bytes;
 }
 
 xway_inline __u64 route_mac(const __u8 *mac)

@@ -31,8 +31,7 @@ const volatile __u32 route_options = XDP_PASS;
 #else
 #include "untracked.h"
 #endif
-#include "icmp4.h"
-#include "icmp6.h"
+#include "answer.h"
 #include "lookup.h"
 #include "nat4.h"
 #include "nat6.h"
@@ -118,7 +117,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	ports = route_ports_at(cur, ip->protocol);
 	source[1] = ip->saddr;
 	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
-		way->leaves_errors = 1;
+		way->arrival |= ROUTE_TRANSLATED;
 		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
 	}
 	if (reason == XWAY_FORWARDED)
@@ -180,7 +179,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	if (route_reverse_path)
 		xway_memcpy(source, &ip->saddr, sizeof(source));
 	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
-		way->leaves_errors = 1;
+		way->arrival |= ROUTE_TRANSLATED;
 		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
 	}
 	if (reason == XWAY_FORWARDED)
@@ -258,21 +257,6 @@ xway_inline int route_has_error(enum xway_reason reason)
 	       reason == XWAY_PROHIBIT || reason == XWAY_TOO_BIG;
 }
 
-/* Sends the ICMP error about the packet in a frame of this length: see route_outcome(). */
-xway_global int route_answer(struct xdp_md *ctx, __u32 reason, __u32 mtu, __u32 length)
-{
-	struct ethhdr *eth = xway_data(ctx);
-	struct bpf_fib_lookup *back = route_query();
-
-	if (!back || (void *)(eth + 1) > xway_data_end(ctx))
-		return route_outcome(XDP_PASS, reason);
-	if (eth->h_proto == xway_htons(ETH_P_IP))
-		return route_answer4(ctx, reason, mtu, length, back);
-	if (eth->h_proto == xway_htons(ETH_P_IPV6))
-		return route_answer6(ctx, reason, mtu, length, back);
-	return route_outcome(XDP_PASS, reason);
-}
-
 xway_inline int route_packet(struct xdp_md *ctx, int frags)
 {
 	__u64 length = xway_frame_bytes(ctx, frags);
@@ -281,8 +265,8 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	__u32 verdict, answer;
 
 	if (ROUTE_SENDS_ERRORS && route_icmp_errors && route_has_error(reason) &&
-	    !way.leaves_errors) {
-		answer = route_answer(ctx, reason, way.mtu, length);
+	    !(way.arrival & ROUTE_TRANSLATED)) {
+		answer = route_answer(ctx, reason, &way, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;
 	} else {

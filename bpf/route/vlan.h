@@ -19,6 +19,7 @@
 #include <xway/bpf.h>
 #include <xway/csum.h>
 #include <xway/parse.h>
+#include <xway/stats.h>
 #include <xway/tag.h>
 
 #include "lookup.h"
@@ -69,8 +70,28 @@ struct route_arrival {
 	/* EtherType after the tags. */
 	__be16 type;
 };
-#define ROUTE_TAG_BYTES 0xc
 #define ROUTE_INNER_SHIFT 4
+
+/*
+ * Index: the number of a port. Frames that came in with its tags; those without a tag are among
+ * what the program counts by reason.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ROUTE_PORTS);
+	__type(key, __u32);
+	__type(value, struct xway_count);
+} route_received SEC(".maps");
+
+xway_inline void route_count_received(__u32 ingress, __u64 length)
+{
+	struct xway_count *count = bpf_map_lookup_elem(&route_received, &ingress);
+
+	if (!count)
+		return;
+	count->packets++;
+	count->bytes += length;
+}
 
 /* All ones if the EtherType is that of a tag, or else 0; without branches. */
 xway_inline __u64 route_is_tag(__be16 type)
@@ -166,10 +187,11 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 	}
 	arrival->type = header->h_proto;
 	if (xway_unlikely(xway_is_tag(arrival->type) || stripped)) {
-		way->leaves_errors = 1;
 		if (route_read_tags(ctx, header, stripped, arrival) < 0 ||
 		    arrival->ingress == ROUTE_UNKNOWN_TAGS)
 			return XWAY_TAGGED;
+		way->arrival = route_tagged_as(arrival->ingress, arrival->tags & ROUTE_TAG_BYTES);
+		route_count_received(arrival->ingress, xway_frame_bytes(ctx, cur->frags));
 	} else {
 		arrival->ingress = route_ingress_port(ctx);
 	}

@@ -54,6 +54,8 @@ pub enum Notice {
     CutOff(String),
     /// A rule or setting of the kernel that the router cannot follow.
     NotFollowed(String),
+    /// The kernel did not run a copy of a router, so the engine decides; with the reason.
+    EngineDecides(String),
     /// The programs of an interface cannot be composed, so they are chained by tail calls.
     TailCalls {
         /// Name of the interface.
@@ -115,6 +117,11 @@ impl fmt::Display for Notice {
                  refused the previous program"
             ),
             Self::CutOff(text) => write!(f, "warning: {text}"),
+            Self::EngineDecides(reason) => write!(
+                f,
+                "the engine decides, as a router without options on all interfaces, unless what \
+                 runs can be read: {reason}"
+            ),
             Self::NotFollowed(what) => write!(f, "warning: the router does not follow {what}"),
             Self::TailCalls { interface, reason } => {
                 write!(f, "{interface}: chained by tail calls, not composed: {reason}")

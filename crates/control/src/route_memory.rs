@@ -169,13 +169,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes ports of VLAN devices and bonds those that exist now, and addresses likewise. What
-    /// fails, because interfaces change meanwhile, causes another event.
+    /// Makes ports of VLAN devices and bonds, what errors state about ports, and addresses those
+    /// that exist now. What fails, because interfaces change meanwhile, causes another event.
     fn update_ports(&self) {
-        let Ok(links) = Netlink::open().and_then(|mut netlink| netlink.links()) else { return };
+        let found = Netlink::open().and_then(|mut one| Ok((one.links()?, one.addresses()?)));
+        let Ok((links, addresses)) = found else { return };
         let own = own_addresses();
         for router in &self.routers {
-            let _ = router.ports.update(&links);
+            let _ = router.ports.update(&links, &addresses);
             if let Ok(own) = &own {
                 let _ = route::set_own(&router.own, own);
             }

@@ -219,6 +219,12 @@ impl Real {
         }
     }
 
+    /// Has the attached program name these interfaces in ICMP errors.
+    pub fn extend(&self, interfaces: &[route::Interface]) {
+        let [ports, extensions] = [route::PORTS, route::EXTENSIONS].map(|it| self.attached.map(it));
+        route::update_extensions(interfaces, ports, extensions).unwrap();
+    }
+
     /// Number of packets that the attached program counted for a reason.
     pub fn count(&self, reason: &str) -> u64 {
         self.attached.count(reason)

@@ -233,7 +233,7 @@ fn what_the_stack_answers_goes_there_unchanged<R: Routed>() {
 fn limits_are_by_network_and_in_total<R: Routed>() {
     // One message in 40 seconds and more.
     let rate = |burst| IcmpRate { rate_pps: 1, burst };
-    let errors = IcmpErrors { send: true, prefix: rate(40), total: rate(100) };
+    let errors = IcmpErrors { prefix: rate(40), total: rate(100), ..IcmpErrors::default() };
     let config = Config { icmp_errors: errors, ..Config::default() };
     let mut forward = Forward::<R>::configured(&config, &[]);
     for (first, second) in [("10.0.1.2", "10.0.1.3"), ("fd00:0:0:1::2", "fd00:0:0:9::3")] {

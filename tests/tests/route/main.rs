@@ -3,6 +3,7 @@
 
 mod command;
 mod faults;
+mod extensions;
 mod forward;
 mod icmp;
 mod ignored;
@@ -15,3 +16,4 @@ mod tools;
 mod truth;
 mod unfollowed;
 mod vlan;
+mod why;

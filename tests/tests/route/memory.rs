@@ -341,7 +341,7 @@ fn the_daemon_follows_and_routers_work_without_it() {
 fn a_memory_of_another_size_replaces_the_program() {
     let net = Net::new();
     let sets = || {
-        let path = pin(&net.xway.state().join("bpf"), SETS).unwrap();
+        let path = pin(&net.xway.state().join("bpf"), SETS[0]).unwrap();
         Map::from_pin_read_only(&path).unwrap().info().max_entries
     };
     let cpus = u32::try_from(sys::cpu::possible().unwrap()).unwrap();

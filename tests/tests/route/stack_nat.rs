@@ -299,7 +299,6 @@ fn translates_and_leaves_the_rest<R: Routed>(forward: &mut Forward<R>, connectio
     }
     let request = connection.request();
     let other = Connection { client: connection.client ^ 1, ..connection }.request();
-    let large = vec![0; 1400];
     for (reason, packet) in [
         ("handshake", request.tcp(TcpFlags { fin: true, ..ACK }, 7, b"")),
         ("handshake", request.tcp(TcpFlags { rst: true, ack: false, ..ACK }, 7, b"")),
@@ -307,8 +306,7 @@ fn translates_and_leaves_the_rest<R: Routed>(forward: &mut Forward<R>, connectio
         ("not-established", other.tcp(ACK, 7, b"")),
         ("not-established", request.udp(b"another protocol")),
         ("not-established", request.ping(1, 2, b"ping")),
-        ("ttl-expired", request.clone().ttl(1).tcp(ACK, 7, b"")),
-        ("too-big", request.tcp(ACK, 7, &large)),
+        ("not-established", other.ttl(1).tcp(ACK, 7, b"")),
     ] {
         let packet = packet.unwrap();
         let judgement = forward.judge(Port::Eth0, &packet);
@@ -317,8 +315,29 @@ fn translates_and_leaves_the_rest<R: Routed>(forward: &mut Forward<R>, connectio
     }
 }
 
+/// Errors quote packets as their senders know them: before the translation, in both directions.
+fn errors_quote_what_was_sent<R: Routed>(forward: &mut Forward<R>, connection: Connection) {
+    let [request, reply] = [connection.request(), connection.reply()];
+    for (port, reason, kind, packet) in [
+        (Port::Eth0, "sent-time-exceeded", [11, 0], request.clone().ttl(1).tcp(ACK, 7, b"text")),
+        (Port::Eth1, "sent-time-exceeded", [11, 0], reply.ttl(1).tcp(ACK, 7, b"text")),
+        (Port::Eth0, "sent-too-big", [3, 4], request.tcp(ACK, 7, &[0; 1400])),
+    ] {
+        let packet = packet.unwrap();
+        let judgement = forward.judge(port, &packet);
+        let found = (judgement.verdict, &*judgement.reason);
+        assert_eq!(found, (Verdict::Redirect, reason), "{port:?}");
+        let error = judgement.packet;
+        assert_eq!(check(&error), Ok(()), "{port:?}");
+        assert_eq!((&error[..6], &error[34..36]), (&packet[6..12], &kind[..]), "{port:?}");
+        assert_eq!(error[30..34], packet[26..30], "{port:?}: to the sender");
+        assert!(packet[14..].starts_with(&error[42..]), "{port:?}: {error:02x?}");
+    }
+}
+
 fn tracking() -> Config {
-    Config { conntrack: true, ..Config::default() }
+    let icmp_errors = functions::route::IcmpErrors::UNLIMITED;
+    Config { conntrack: true, icmp_errors, ..Config::default() }
 }
 
 #[test]
@@ -332,6 +351,7 @@ fn packets_are_translated_as_the_kernel_tracks_them() {
         masqueraded: server.peer_addr().unwrap().port(),
     };
     translates_and_leaves_the_rest(&mut forward, connection);
+    errors_quote_what_was_sent(&mut forward, connection);
 }
 
 #[test]
@@ -347,6 +367,7 @@ status = ["confirmed", "seen_reply", "assured", "source_nat", "destination_nat"]
     let mut forward = Forward::<VmRuntime>::configured(&tracking(), &changes);
     let connection = Connection { client: 4000, masqueraded: 4001 };
     translates_and_leaves_the_rest(&mut forward, connection);
+    errors_quote_what_was_sent(&mut forward, connection);
 }
 
 // ---- the firewall ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use control::Control;
 use control::route_memory::Follower;
-use functions::route::{Config, OBJECT, PORTS, PROGRAM_FRAGS, Port, PortMaps, Tags, abi};
+use functions::route::{Config, OBJECT, PORTS, PROGRAM_FRAGS, Port, PortMaps, RECEIVED, Tags, abi};
 use kernel::{KernelRuntime, Map};
 use lab::frame::{Flow, Tag};
 use lab::{LinkOptions, Router, until};
@@ -24,6 +24,7 @@ stories! {
     tags_without_a_port_are_the_stacks
     a_tag_of_vlan_0_has_a_priority_only
     larger_than_the_mtu_of_the_vlan
+    errors_have_the_tags_of_the_sender
     a_vlan_that_is_removed_is_the_stacks
     frames_to_another_port_of_the_device_are_the_stacks
     without_space_before_the_frame_the_stack_sends_it
@@ -131,6 +132,7 @@ fn kept(priorities: [u16; 2], tags: usize) -> [u16; 2] {
 
 fn each_port_receives_and_sends_with_its_own_tags<R: Routed>() {
     let mut router = router::<R>(&[]);
+    let (mut frames, mut bytes) = (0, 0);
     let all = [NEAR, FAR, VLAN, DOUBLE, FAR_VLAN, FAR_SERVICE, FAR_DOUBLE];
     let pairs = all.iter().flat_map(|from| all.iter().map(move |to| (*from, *to)));
     for (from, to) in pairs.filter(|(from, to)| from.number != to.number) {
@@ -143,13 +145,23 @@ fn each_port_receives_and_sends_with_its_own_tags<R: Routed>() {
             sent.tags = to.tagged(kept(priorities, from.tags.len()));
             // The second packet finds what was remembered.
             for _ in 0..2 {
-                let judgement = judge(&mut router, from, &received.udp(b"payload").unwrap());
+                let packet = received.udp(b"payload").unwrap();
+                if from.number == DOUBLE.number {
+                    (frames, bytes) = (frames + 1, bytes + packet.len() as u64);
+                }
+                let judgement = judge(&mut router, from, &packet);
                 assert_eq!(judgement.reason, "forwarded", "{name}");
                 assert_eq!(judgement.verdict, Verdict::Redirect, "{name}");
                 assert_eq!(judgement.packet, sent.udp(b"payload").unwrap(), "{name}");
             }
         }
     }
+    // What came in with tags is counted by its port, as often from each network that has some.
+    let counts = functions::route::received(router.map(RECEIVED)).unwrap();
+    let counts: Vec<_> = counts.iter().filter(|count| count.packets > 0).collect();
+    assert_eq!(counts.len(), OWNED.len());
+    assert!(counts.iter().all(|count| count.packets == frames), "{counts:?}");
+    assert_eq!(counts.iter().filter(|count| count.bytes == bytes).count(), 2, "two tags");
 }
 
 /// From a host of VLAN 21 to `c`, with these tags.
@@ -216,13 +228,50 @@ fn larger_than_the_mtu_of_the_vlan<R: Routed>() {
             let length = 14 + 4 * to.tags.len() + most;
             assert_eq!(judgement.packet, sent.udp_of_length(length).unwrap());
             let large = flow.udp_of_length(header + most + 1).unwrap();
-            // The stack sends the errors about tagged packets.
-            if from.tags.is_empty() {
-                assert_eq!(judge(&mut router, from, &large).reason, "sent-too-big");
-            } else {
-                stays(&mut router, &format!("{from:?} {to:?}"), &large, "too-big");
-            }
+            assert_eq!(judge(&mut router, from, &large).reason, "sent-too-big");
         }
+    }
+}
+
+/// An error has the tags of the VLAN that it is sent to, whatever the packet had, and no priority.
+fn errors_have_the_tags_of_the_sender<R: Routed>() {
+    let mut router = router::<R>(&[]);
+    let all = [NEAR, VLAN, DOUBLE, FAR, FAR_VLAN, FAR_SERVICE, FAR_DOUBLE];
+    // A host of one network sends through another one.
+    let pairs = all.iter().flat_map(|by| all.iter().map(move |sender| (*by, *sender)));
+    for ((by, sender), is_ipv6) in pairs.flat_map(|one| [(one, false), (one, true)]) {
+        let name = format!("by {by:?} from {sender:?}, {is_ipv6}");
+        let to = if by.device == 0 { FAR } else { NEAR };
+        let source = sender.address(2, is_ipv6);
+        let flow = Flow::new(
+            side(&by.mac(2), &source, 4000),
+            side(&by.mac(1), &to.address(2, is_ipv6), 7),
+        );
+        let mut received = flow.ttl(1);
+        received.tags = by.tagged([0xb000, 0x6000]);
+        let packet = received.udp(b"payload").unwrap();
+        let judgement = judge(&mut router, by, &packet);
+        let found = (judgement.verdict, &*judgement.reason);
+        assert_eq!(found, (Verdict::Redirect, "sent-time-exceeded"), "{name}");
+        let [mut answer, _] = flows(sender, to, is_ipv6).map(|flow| flow.reversed());
+        answer.tags = sender.tagged([0; 2]);
+        let like = answer.udp(b"payload").unwrap();
+        let link = 14 + 4 * sender.tags.len();
+        assert_eq!(judgement.packet[..link], like[..link], "{name}");
+        let header = if is_ipv6 { 48 } else { 28 };
+        assert_eq!(
+            judgement.packet[link + header..],
+            packet[14 + 4 * by.tags.len()..],
+            "{name}: the quote"
+        );
+        let source: std::net::IpAddr = sender.address(1, is_ipv6).parse().unwrap();
+        let octets = match source {
+            std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
+            std::net::IpAddr::V6(v6) => v6.octets().to_vec(),
+        };
+        let at = link + if is_ipv6 { 8 } else { 12 };
+        assert_eq!(judgement.packet[at..at + octets.len()], octets, "{name}: the source");
+        assert_eq!(lab::frame::check(&judgement.packet), Ok(()), "{name}");
     }
 }
 

@@ -19,6 +19,9 @@ pub enum FunctionError {
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },
+    /// The user-space engine did not run the router.
+    #[error("the engine cannot run the router: {0}")]
+    Engine(Box<dyn std::error::Error + Send + Sync>),
     /// A frame is for no interface of a router.
     #[error(
         "the frame is sent to {to}, the MAC address of no router's interface ({}): --dev names the \

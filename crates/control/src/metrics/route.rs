@@ -19,9 +19,15 @@ pub(super) fn add(sheet: &mut Sheet, shown: &RouteReport) {
     let of = |value: fn(&PortReport) -> u64| {
         shown.ports.iter().map(|one| (port(one), value(one))).collect::<Vec<_>>()
     };
-    let bytes = shown.ports.iter().filter_map(|one| Some((port(one), one.bytes?)));
-    let bytes = bytes.collect::<Vec<_>>();
-    sheet.totals("route_received_bytes", "Bytes of these packets", bytes);
+    let received = |is_vlan: bool, value: fn(&PortReport) -> u64| {
+        let ports = shown.ports.iter().filter(|one| one.vlan.is_some() == is_vlan);
+        ports.map(|one| (port(one), value(one))).collect::<Vec<_>>()
+    };
+    let bytes = "Bytes of these packets";
+    sheet.totals("route_received_bytes", bytes, received(false, |one| one.bytes));
+    let help = "Packets among those above that a router received with the tags of a VLAN";
+    sheet.totals("route_vlan_received_packets", help, received(true, |one| one.packets));
+    sheet.totals("route_vlan_received_bytes", bytes, received(true, |one| one.bytes));
     let help = "Packets that routers sent out of a port";
     sheet.totals("route_sent_packets", help, of(|one| one.sent_packets));
     sheet.totals("route_sent_bytes", "Bytes of these packets", of(|one| one.sent_bytes));
@@ -59,8 +65,8 @@ mod tests {
         let port = PortReport {
             name: "eth1".to_owned(),
             vlan: Some(5),
-            packets: Some(12),
-            bytes: Some(1200),
+            packets: 12,
+            bytes: 1200,
             sent_packets: 3,
             sent_bytes: 300,
             reasons: [("forwarded".to_owned(), 11), ("no-neighbour".to_owned(), 1)].into(),
@@ -81,7 +87,7 @@ mod tests {
         for line in [
             "xway_route_received_packets_total\
              {interface=\"eth1\",vlan=\"5\",reason=\"forwarded\"} 11",
-            "xway_route_received_bytes_total{interface=\"eth1\",vlan=\"5\"} 1200",
+            "xway_route_vlan_received_bytes_total{interface=\"eth1\",vlan=\"5\"} 1200",
             "xway_route_sent_packets_total{interface=\"eth1\",vlan=\"5\"} 3",
             "xway_route_next_hop_packets_total\
              {interface=\"eth2\",mac=\"02:00:00:00:00:09\",via=\"10.0.0.2\"} 11",

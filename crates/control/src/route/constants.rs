@@ -45,8 +45,9 @@ pub(super) fn differing(generation: &Generation, config: &Config) -> Result<Opti
 }
 
 /// Constants, and the options that set them.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("route_icmp_errors", "--no-icmp-errors"),
+    ("route_icmp_extensions", "--icmp-extensions"),
     ("route_icmp_prefix_cost", "--icmp-prefix-rate"),
     ("route_icmp_prefix_burst", "--icmp-prefix-rate"),
     ("route_icmp_total_cost", "--icmp-rate"),

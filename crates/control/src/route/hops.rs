@@ -19,15 +19,21 @@ pub(crate) struct Hops {
     ports: Map,
     hops: Map,
     counts: Map,
+    received: Map,
 }
 
 impl Hops {
     /// The maps of a router; one of an earlier version has none.
     pub fn of(router: &Generation) -> Result<Option<Self>> {
         let kept = |name| router.map_if_kept(name);
-        let maps = (kept(route::PORTS)?, kept(route::HOPS)?, kept(route::HOP_COUNTS)?);
-        let (Some(ports), Some(hops), Some(counts)) = maps else { return Ok(None) };
-        Ok(Some(Self { ports, hops, counts }))
+        let (ports, hops) = (kept(route::PORTS)?, kept(route::HOPS)?);
+        let (counts, received) = (kept(route::HOP_COUNTS)?, kept(route::RECEIVED)?);
+        match (ports, hops, counts, received) {
+            (Some(ports), Some(hops), Some(counts), Some(received)) => {
+                Ok(Some(Self { ports, hops, counts, received }))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Distinguishes the maps of different routers.
@@ -40,6 +46,11 @@ impl Hops {
         let ports = self.ports.array()?;
         let port = |bytes: &Vec<u8>| bytes.first_chunk().map(abi::Port::from_bytes);
         Ok(ports.iter().map(|bytes| port(bytes).unwrap_or_default()).collect())
+    }
+
+    /// Frames that came in with the tags of each port, by its number.
+    pub fn received(&self) -> Result<Vec<Count>> {
+        Ok(route::received(&self.received)?)
     }
 
     /// What was sent to each next hop; `None` stands for those that are not counted one by one, and

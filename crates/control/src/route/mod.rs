@@ -5,6 +5,7 @@
 
 mod conntrack;
 mod constants;
+mod extensions;
 mod firewall;
 pub(crate) mod hops;
 pub(crate) mod host;
@@ -39,7 +40,7 @@ pub(crate) use ports::LivePorts;
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
 pub use top::{NetworkRate, RouteTop, TopMonitor};
-pub use why::{RouteExplanation, RouteTracer, ingress_of};
+pub use why::{RouteExplanation, RouteTracer, TraceOptions, ingress_of};
 
 /// What to route, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -241,6 +242,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
+    extensions::update(&own, &generation.map(route::EXTENSIONS)?)?;
     HostFacts::read()?.write(&generation.map(route::OWN)?, &generation.map(route::CONTROL)?)
 }
 
@@ -261,6 +263,7 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
             if shared.is_none() {
                 route::update(config, &routed, &Maps::find(|name| router.map(name))?)?;
                 facts.write(router.map(route::OWN)?, router.map(route::CONTROL)?)?;
+                extensions::update(router.map(route::PORTS)?, router.map(route::EXTENSIONS)?)?;
                 shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -353,6 +356,7 @@ impl<'a> NewRouter<'a> {
         let routed = ports(self.targets)?;
         route::update(config, &routed, &Maps::find(map)?)?;
         HostFacts::read()?.write(map(route::OWN)?, map(route::CONTROL)?)?;
+        extensions::update(map(route::PORTS)?, map(route::EXTENSIONS)?)?;
         let shared = tables(&self.spec, map)?;
         let mut all = Vec::new();
         for target in &self.targets[1..] {

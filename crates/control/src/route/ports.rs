@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 use functions::route::{self, MOST_PORTS, Port, PortMaps, Tags};
 use kernel::Map;
-use sys::net::{Ifindex, Link};
+use sys::net::{Address, Ifindex, Link};
 
+use super::extensions;
 use crate::error::Result;
 use crate::state::Generation;
 
@@ -93,23 +94,27 @@ fn mac(link: &Link) -> Option<[u8; 6]> {
 
 /// Maps of a running router that describe its ports.
 #[derive(Debug)]
-pub(crate) struct LivePorts([Map; 5]);
+pub(crate) struct LivePorts {
+    maps: [Map; 5],
+    extensions: Map,
+}
 
 impl LivePorts {
     /// Opens the maps of a generation of the router's programs.
     pub fn open(generation: &Generation) -> Result<Self> {
         let open = |name| generation.map(name);
         let [tx, ports, index] = [open(route::TX)?, open(route::PORTS)?, open(route::INDEX)?];
-        Ok(Self([tx, ports, index, open(route::TAGGED)?, open(route::VLANS)?]))
+        let maps = [tx, ports, index, open(route::TAGGED)?, open(route::VLANS)?];
+        Ok(Self { maps, extensions: open(route::EXTENSIONS)? })
     }
 
     /// Makes the ports those of the interfaces that exist now.
-    pub fn update(&self, links: &[Link]) -> Result<()> {
-        let [tx, ports, index, tagged, vlans] = &self.0;
+    pub fn update(&self, links: &[Link], addresses: &[Address]) -> Result<()> {
+        let [tx, ports, index, tagged, vlans] = &self.maps;
         let maps = PortMaps { tx, ports, index, tagged, vlans };
         let devices: Vec<Ifindex> = maps.live()?.devices().map(Ifindex).collect();
         route::update_ports(&find(&devices, links), &maps)?;
-        Ok(())
+        extensions::update_to(links, addresses, [ports, &self.extensions])
     }
 }
 

@@ -39,16 +39,17 @@ pub struct PortReport {
     /// VLAN ID of the port, of two the outer one; `null` for a port whose frames have no tag.
     pub vlan: Option<u16>,
     /// Frames that the router's program received from the interface, with any tags, whatever it
-    /// decided; `null` for a port with a VLAN, whose frames are counted by the interface below.
-    pub packets: Option<u64>,
+    /// decided; for a port with a VLAN, those with its tags, which the interface below counts, too.
+    pub packets: u64,
     /// Bytes of these frames, from the Ethernet header on.
-    pub bytes: Option<u64>,
+    pub bytes: u64,
     /// Frames of all ports that routers sent out of this one. A driver may still drop them:
     /// `xway why-drop`.
     pub sent_packets: u64,
     /// Bytes of these frames.
     pub sent_bytes: u64,
-    /// The received frames by reason; `forwarded` left through any port.
+    /// The received frames by reason; `forwarded` left through any port. Empty for a port with a
+    /// VLAN.
     pub reasons: BTreeMap<String, u64>,
 }
 
@@ -137,13 +138,13 @@ impl Reading<'_> {
     fn port(&mut self, link: &Link, router: &Generation) -> Result<()> {
         let counters = Counters::kept(router)?;
         let counts = counters.map_or(Ok(Counts::default()), |counters| counters.read())?;
-        let Count { packets, bytes } = counts.total();
+        let received = counts.total();
         let mut reasons = BTreeMap::new();
         for ((_, reason), count) in counts.reasons {
             *reasons.entry(reason).or_default() += count.packets;
         }
-        let (packets, bytes) = (Some(packets), Some(bytes));
-        self.ports.push(PortReport { packets, bytes, reasons, ..unused(link.name.clone(), None) });
+        let port = of_port(link.name.clone(), None, received);
+        self.ports.push(PortReport { reasons, ..port });
         Ok(())
     }
 
@@ -154,7 +155,8 @@ impl Reading<'_> {
         if !self.tables.insert(hops.id()) {
             return Ok(());
         }
-        hops.ports()?.into_iter().for_each(|port| self.name(port));
+        let received = hops.received()?.into_iter().chain(std::iter::repeat(Count::default()));
+        hops.ports()?.into_iter().zip(received).for_each(|(port, count)| self.name(port, count));
         for (hop, count) in hops.sent()? {
             *self.sent.entry(hop).or_default() += count;
         }
@@ -165,12 +167,12 @@ impl Reading<'_> {
     }
 
     /// The name of a port, which is a row of its own if it has tags.
-    fn name(&mut self, port: abi::Port) {
+    fn name(&mut self, port: abi::Port, received: Count) {
         let vlan = vlan_of(&port);
         let own = if vlan.is_some() { port.ifindex } else { port.device };
         let Some(link) = self.links.iter().find(|link| link.ifindex.0 == own) else { return };
         if vlan.is_some() {
-            self.ports.push(unused(link.name.clone(), vlan));
+            self.ports.push(of_port(link.name.clone(), vlan, received));
         }
         self.names.insert(port.ifindex, link.name.clone());
     }
@@ -214,13 +216,13 @@ impl Reading<'_> {
     }
 }
 
-/// A port that has counted nothing.
-fn unused(name: String, vlan: Option<u16>) -> PortReport {
+/// A port that has received this, and sent nothing.
+fn of_port(name: String, vlan: Option<u16>, received: Count) -> PortReport {
     PortReport {
         name,
         vlan,
-        packets: None,
-        bytes: None,
+        packets: received.packets,
+        bytes: received.bytes,
         sent_packets: 0,
         sent_bytes: 0,
         reasons: BTreeMap::new(),

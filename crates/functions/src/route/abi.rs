@@ -718,7 +718,7 @@ pub struct Way {
     pub mtu: u32,
     pub mac: u64,
     pub turn: u32,
-    pub leaves_errors: u32,
+    pub arrival: u32,
 }
 
 impl Way {
@@ -730,7 +730,7 @@ impl Way {
         bytes[4..8].copy_from_slice(&self.mtu.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.mac.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.turn.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.leaves_errors.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.arrival.to_le_bytes());
         bytes
     }
 
@@ -740,7 +740,7 @@ impl Way {
             mtu: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
             mac: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             turn: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            leaves_errors: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            arrival: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
         }
     }
 }

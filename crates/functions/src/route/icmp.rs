@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
+use super::extension;
+
 /// The limits of ICMP errors. A message over a limit is not sent, and its packet is dropped, as by
 /// the kernel's own router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +16,9 @@ pub struct IcmpErrors {
     pub prefix: IcmpRate,
     /// To all receivers.
     pub total: IcmpRate,
+    /// Errors name the interface that the packet came in from (RFC 5837), in an extension of
+    /// RFC 4884.
+    pub extensions: bool,
 }
 
 /// A token bucket of messages.
@@ -32,6 +37,7 @@ impl Default for IcmpErrors {
             send: true,
             prefix: IcmpRate { rate_pps: 100, burst: 100 },
             total: IcmpRate { rate_pps: 10_000, burst: 1000 },
+            extensions: false,
         }
     }
 }
@@ -40,12 +46,17 @@ impl IcmpErrors {
     /// All errors are sent.
     pub const UNLIMITED: Self = {
         let unlimited = IcmpRate { rate_pps: 0, burst: 0 };
-        Self { send: true, prefix: unlimited, total: unlimited }
+        Self { send: true, prefix: unlimited, total: unlimited, extensions: false }
     };
 
     /// Sets the program's globals.
     pub(super) fn apply(self, spec: &mut Spec) -> Result<(), spec::Error> {
         spec.set_global("route_icmp_errors", &u32::from(self.send).to_le_bytes())?;
+        let extensions = u32::from(self.extensions).to_le_bytes();
+        spec.set_global("route_icmp_extensions", &extensions)?;
+        if self.extensions {
+            extension::size(spec);
+        }
         for (name, rate) in [("prefix", self.prefix), ("total", self.total)] {
             let (cost, burst) = rate.times();
             spec.set_global(&format!("route_icmp_{name}_cost"), &cost.to_le_bytes())?;

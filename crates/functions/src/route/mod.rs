@@ -6,6 +6,7 @@
 
 pub mod abi;
 mod config;
+mod extension;
 mod icmp;
 mod own;
 mod plan;
@@ -15,12 +16,13 @@ mod statistics;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
+pub use extension::{Interface, update_extensions};
 pub use icmp::{IcmpErrors, IcmpRate};
 pub use own::{Ignored, set_own};
 pub use plan::{Conflict, Error, Maps, Plan, update, update_ports};
 pub use port::{Numbered, Port, PortConflict, PortMaps, PortTables, Tags, number_of, size_vlans};
 pub use reverse::ReversePath;
-pub use statistics::{Lookups, SentTo, lookups, networks, sent};
+pub use statistics::{Lookups, SentTo, lookups, networks, received, sent};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
@@ -62,6 +64,10 @@ pub const HOPS: &str = "route_hops";
 pub const HOP_COUNTS: &str = "route_hop_counts";
 /// Name of the map of the host's own IPv4 addresses.
 pub const OWN: &str = "route_own";
+/// Name of the map of frames that came in with the tags of each port.
+pub const RECEIVED: &str = "route_received";
+/// Name of the map of the extensions of ICMP errors.
+pub const EXTENSIONS: &str = "route_extensions";
 /// Name of the map of samples by destination network.
 pub const NETWORKS: &str = "route_networks";
 /// Number of routed packets of which one is a sample: `ROUTE_SAMPLED`.

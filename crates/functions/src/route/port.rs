@@ -166,7 +166,7 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    fn read(table: &Table) -> Self {
+    pub(super) fn read(table: &Table) -> Self {
         let mut this = Self::default();
         for (key, value) in table {
             let (Some(key), Some(value)) = (key.first_chunk(), value.first_chunk()) else {
@@ -193,6 +193,11 @@ impl Numbered {
     /// The interfaces that programs are attached to: those that send without tags.
     pub fn devices(&self) -> impl Iterator<Item = u32> {
         self.ports.values().filter(|port| port.outer == [0; 4]).map(|port| port.device)
+    }
+
+    /// The interface of the port with this number, as routes name it.
+    pub(super) fn ifindex(&self, number: u32) -> Option<u32> {
+        self.ports.get(&number).map(|port| port.ifindex)
     }
 
     /// Ports with one 802.1Q tag: the entry of [`VLANS`] and the number.

@@ -45,6 +45,15 @@ pub fn sent<M: Map>(hops: &M, counts: &M) -> Result<Vec<SentTo>, M::Error> {
     Ok(rows.filter(|row| row.count != Count::default()).collect())
 }
 
+/// Frames that came in with the tags of each port that has tags, by its number, from the map
+/// [`RECEIVED`](super::RECEIVED).
+///
+/// # Errors
+/// The map cannot be read.
+pub fn received<M: Map>(map: &M) -> Result<Vec<Count>, M::Error> {
+    Ok(map.array()?.iter().map(|count| Count::sum(count)).collect())
+}
+
 /// Reads the map [`PROCESSORS`](super::PROCESSORS).
 ///
 /// # Errors

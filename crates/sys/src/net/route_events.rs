@@ -274,6 +274,9 @@ impl<'a> Iterator for Attributes<'a> {
 /// `RTNLGRP_*`: LINK, NEIGH, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE,
 /// IPV6_RULE, IPV4_NETCONF, IPV6_NETCONF, NEXTHOP.
 const GROUPS: [u32; 11] = [1, 3, 5, 7, 8, 9, 11, 19, 24, 25, 32];
+/// Messages about interfaces and their addresses.
+const LINKS: [u16; 4] =
+    [libc::RTM_NEWLINK, libc::RTM_DELLINK, libc::RTM_NEWADDR, libc::RTM_DELADDR];
 /// Rules first: they are few.
 const DUMPS: [Dump; 4] = [
     (libc::RTM_GETRULE, libc::AF_INET as u8),
@@ -288,9 +291,6 @@ const RTA_NH_ID: u16 = 30;
 /// Metrics of a route: a mask of those that are locked, and the MTU.
 const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
-/// Messages about interfaces and their addresses.
-const LINKS: [u16; 4] =
-    [libc::RTM_NEWLINK, libc::RTM_DELLINK, libc::RTM_NEWADDR, libc::RTM_DELADDR];
 const FRA_SUPPRESS_IFGROUP: u16 = 13;
 const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
 const FRA_IP_PROTO: u16 = 22;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::Parseable;
+use netlink_packet_core::{DefaultNla, Parseable};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteFlags, RouteMessage};
@@ -25,6 +25,10 @@ pub struct RouteQuery {
     pub tos: u8,
     /// Protocol number, source port and destination port; `None` for a packet without ports.
     pub service: Option<(u8, u16, u16)>,
+    /// Firewall mark; 0 for none.
+    pub mark: u32,
+    /// Flow label of IPv6; kernels before Linux 6.14 ignore it.
+    pub flow_label: u32,
 }
 
 /// The kernel's decision about a packet.
@@ -81,5 +85,15 @@ fn message(query: &RouteQuery, flags: RouteFlags) -> RouteMessage {
         message.attributes.push(RouteAttribute::Sport(source));
         message.attributes.push(RouteAttribute::Dport(destination));
     }
+    if query.mark != 0 {
+        message.attributes.push(RouteAttribute::Mark(query.mark));
+    }
+    if query.flow_label != 0 && query.to.is_ipv6() {
+        let label = DefaultNla::new(RTA_FLOWLABEL, query.flow_label.to_be_bytes().to_vec());
+        message.attributes.push(RouteAttribute::Other(label));
+    }
     message
 }
+
+/// Since Linux 6.14.
+const RTA_FLOWLABEL: u16 = 31;

@@ -147,6 +147,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Explain each packet of a capture", "route why flow.pcap --dev eth1"),
             ("Explain one packet of it", "route why flow.pcap --dev eth1 --packet 3"),
+            ("Explain it without privileges", "route why flow.pcap --dev eth1 --engine"),
         ],
     ),
     (

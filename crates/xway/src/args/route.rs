@@ -10,7 +10,7 @@ use functions::route::{Config, IcmpErrors, ReversePath};
 
 use super::attach::Placement;
 use super::link::LinkArg;
-use super::value::duration;
+use super::value::{duration, flow_label, number};
 
 #[derive(Debug, Subcommand)]
 pub enum RouteAction {
@@ -58,8 +58,12 @@ pub struct RouteStartArgs {
 #[derive(Clone, Debug, Args)]
 pub struct Refusals {
     /// Leave all ICMP errors to the stack
-    #[arg(long, conflicts_with_all = ["icmp_rate", "icmp_prefix_rate"])]
+    #[arg(long, conflicts_with_all = ["icmp_rate", "icmp_prefix_rate", "icmp_extensions"])]
     pub no_icmp_errors: bool,
+
+    /// Name the interface that a packet came in from, in ICMP errors about it (RFC 4884, RFC 5837)
+    #[arg(long)]
+    pub icmp_extensions: bool,
 
     /// Number of ICMP errors per second to all receivers; 0 for no limit
     #[arg(long, value_name = "PPS", default_value_t = IcmpErrors::default().total.rate_pps)]
@@ -131,6 +135,19 @@ pub struct RouteWhyArgs {
     /// Only the packet of this number, counted from 1
     #[arg(long, value_name = "N")]
     pub packet: Option<u64>,
+
+    /// Run the router in the user-space engine, without privileges; also where none runs
+    #[arg(long)]
+    pub engine: bool,
+
+    /// Firewall mark for the kernel's route lookup, such as 0x10; packets that XDP forwards have
+    /// none
+    #[arg(long, value_name = "MARK", default_value = "0", value_parser = number)]
+    pub mark: u32,
+
+    /// Flow label that IPv6 packets have instead of their own, such as 0x12345
+    #[arg(long, value_name = "LABEL", value_parser = flow_label)]
+    pub flow_label: Option<u32>,
 
     /// What to do with packets that were captured without an Ethernet header
     #[arg(long, value_enum, default_value_t, value_name = "POLICY")]

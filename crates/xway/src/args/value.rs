@@ -51,6 +51,23 @@ impl ValueError {
     }
 }
 
+/// A number of 32 bits, decimal or after `0x` hexadecimal.
+pub fn number(text: &str) -> Result<u32, ValueError> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| ValueError::Expected("a number of 32 bits, such as 16 or 0x10"))
+}
+
+/// A flow label of IPv6, which has 20 bits.
+pub fn flow_label(text: &str) -> Result<u32, ValueError> {
+    number(text)
+        .ok()
+        .filter(|label| *label < 1 << 20)
+        .ok_or(ValueError::Expected("a flow label of 20 bits, such as 0x12345"))
+}
+
 /// A name and a value, such as `port=53`.
 pub fn assignment(text: &str) -> Result<(String, String), ValueError> {
     match text.split_once('=') {

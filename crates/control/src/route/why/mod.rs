@@ -2,9 +2,10 @@
 //!
 //! Rule: the verdict is that of the program that runs, found by a second copy of it which has its
 //! constants, translations and ports, but counters and a memory of its own: it asks the kernel
-//! about each packet, and changes nothing. Its reasons are the kernel's, found by the same request
-//! as `ip route get … fibmatch`.
+//! about each packet, and changes nothing. It runs in the kernel or the engine. Its reasons
+//! are the kernel's, found by the same request as `ip route get … fibmatch`.
 
+mod engine;
 mod steps;
 
 use std::net::IpAddr;
@@ -14,17 +15,20 @@ use functions::stats::{self, Stats};
 use kernel::{LoadOptions, Object, TestRun};
 use packet::Mac;
 use serde::Serialize;
-use spec::{Expect, Input, Map as _};
+use spec::{Expect, Input, Map as _, Verdict};
+use sys::errno::{EACCES, EPERM};
 use sys::net::{Link, Netlink};
 
 use super::NAME;
 use super::report::{routers, vlan_of};
 use crate::Control;
 use crate::composition::link;
-use crate::error::{FunctionError, Malformed, Result};
+use crate::error::{Error, FunctionError, Malformed, Result};
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::Generation;
 use crate::target::find_link;
+use engine::EngineRouter;
 use steps::Step;
 
 /// Why a packet is forwarded, or not.
@@ -48,57 +52,144 @@ pub struct RouteExplanation {
     pub steps: Vec<Step>,
 }
 
+/// How packets are traced.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceOptions {
+    /// Run the program in the engine, which needs no privileges; otherwise that is done where the
+    /// kernel does not permit to run it.
+    pub engine: bool,
+    /// Firewall mark that the kernel's rules see. The program's packets have none.
+    pub mark: u32,
+}
+
 /// A copy of a router's program, to run packets through.
 #[derive(Debug)]
 pub struct RouteTracer {
     link: Link,
+    router: Router,
+    links: Vec<Link>,
+    mark: u32,
+}
+
+#[derive(Debug)]
+enum Router {
+    Kernel(KernelRouter),
+    Engine(Box<EngineRouter>),
+}
+
+/// A copy in the kernel.
+#[derive(Debug)]
+struct KernelRouter {
     twin: Object,
     labels: Vec<String>,
     /// What the copy counted so far.
     seen: Stats,
-    links: Vec<Link>,
 }
 
-/// The interface of a router that a frame is for: the one that has its destination address.
+/// What a program did with a packet.
+#[derive(Debug)]
+struct Ran {
+    verdict: Verdict,
+    packet: Vec<u8>,
+    reason: String,
+    /// The port that it sent the packet through.
+    port: Option<abi::Port>,
+}
+
+impl Ran {
+    /// Whether it sent an ICMP error in place of the packet.
+    fn answers(&self) -> bool {
+        self.reason.starts_with(steps::ANSWERED)
+    }
+}
+
+/// The interface of a router that a frame is for: the one that has its destination address. Where
+/// routers cannot be read, all interfaces are theirs.
 ///
 /// # Errors
 /// No router has a port with this address.
-pub fn ingress_of(control: &Control, frame: &[u8]) -> Result<String> {
+pub fn ingress_of(control: &Control, frame: &[u8], options: TraceOptions) -> Result<String> {
     let to = frame.first_chunk().copied().map(Mac);
-    let report = super::show(control)?;
     let links = Netlink::open()?.links()?;
-    let is_port = |link: &&Link| report.ports.iter().any(|port| port.name == link.name);
-    let mut ports = links.iter().filter(is_port);
+    let interfaces: Vec<String> = match super::show(control) {
+        Ok(report) if !report.ports.is_empty() || !options.engine => {
+            report.ports.into_iter().map(|port| port.name).collect()
+        }
+        _ => links.iter().map(|link| link.name.clone()).collect(),
+    };
+    let mut ports = links.iter().filter(|link| interfaces.contains(&link.name));
     let port = ports.find(|link| to.is_some() && link.mac == to);
     let to = to.map_or_else(|| "nothing".to_owned(), |mac| mac.to_string());
-    let interfaces = report.ports.iter().map(|port| port.name.clone()).collect();
     Ok(port.map(|link| link.name.clone()).ok_or(FunctionError::NoIngress { to, interfaces })?)
 }
 
 impl RouteTracer {
-    /// Loads a copy of the router that runs on an interface.
+    /// Loads a copy of the router that runs on an interface, into the kernel or into the engine.
     ///
     /// # Errors
-    /// None runs there, it is of another version, or the kernel refuses the copy.
-    pub fn begin(control: &Control, interface: &str) -> Result<Self> {
+    /// None runs there, it is of another version, or the copy is refused.
+    pub fn begin(control: &Control, interface: &str, options: TraceOptions) -> Result<Self> {
         let link = find_link(interface)?;
-        let no_router = || FunctionError::NoRouter { interface: interface.to_owned() };
-        let mut routers = routers(control)?.into_iter();
-        let router = routers.find(|(other, _)| other.ifindex == link.ifindex);
-        let (_, router) = router.ok_or_else(no_router)?;
-        let (twin, labels) = twin(&router)?;
         let links = Netlink::open()?.links()?;
-        Ok(Self { link, twin, labels, seen: Stats::default(), links })
+        let kernel = match options.engine {
+            true => None,
+            false => match KernelRouter::new(control, &link) {
+                Err(error) if is_denied(&error) => {
+                    control.notify(&Notice::EngineDecides(error.to_string()));
+                    None
+                }
+                other => Some(other?),
+            },
+        };
+        let router = match kernel {
+            Some(kernel) => Router::Kernel(kernel),
+            None => Router::Engine(Box::new(EngineRouter::new(control, &link, &links)?)),
+        };
+        Ok(Self { link, router, links, mark: options.mark })
     }
 
     /// Runs a frame through the program, and asks the kernel why.
     ///
     /// # Errors
-    /// The kernel does not run the frame: it is shorter than an Ethernet header, or longer than a
-    /// page.
+    /// The frame cannot be run: it is shorter than an Ethernet header, or longer than a page.
     pub fn explain(&mut self, n: u64, frame: &[u8]) -> Result<RouteExplanation> {
-        let ingress_ifindex = self.link.ifindex.0;
-        let input = Input { packet: frame.to_vec(), ingress_ifindex, ..Input::default() };
+        let ran = match &mut self.router {
+            Router::Kernel(kernel) => kernel.run(frame, &self.link)?,
+            Router::Engine(engine) => engine.run(frame, &self.link)?,
+        };
+        let Ran { verdict, packet, reason, port } = ran;
+        let name = |port: &abi::Port| {
+            let link = self.links.iter().find(|link| link.ifindex.0 == port.ifindex);
+            link.map(|link| link.name.clone())
+        };
+        let (verdict, at) = (verdict.name(), (&self.link, self.mark));
+        let explained = steps::explain((verdict, &reason), [frame, &packet], at, &self.links)?;
+        Ok(RouteExplanation {
+            n,
+            ingress: self.link.name.clone(),
+            verdict,
+            port: port.as_ref().and_then(name),
+            vlan: port.as_ref().and_then(vlan_of),
+            next_hop: explained.next_hop,
+            reason,
+            steps: explained.steps,
+        })
+    }
+}
+
+impl KernelRouter {
+    fn new(control: &Control, link: &Link) -> Result<Self> {
+        let mut routers = routers(control)?.into_iter();
+        let router = routers.find(|(other, _)| other.ifindex == link.ifindex);
+        let no_router = || FunctionError::NoRouter { interface: link.name.clone() };
+        let (_, router) = router.ok_or_else(no_router)?;
+        let (twin, labels) = twin(&router)?;
+        Ok(Self { twin, labels, seen: Stats::default() })
+    }
+
+    fn run(&mut self, frame: &[u8], link: &Link) -> Result<Ran> {
+        let (packet, ingress_ifindex) = (frame.to_vec(), link.ifindex.0);
+        let input = Input { packet, ingress_ifindex, ..Input::default() };
         let run = TestRun { input, repeat: 1, cpu: None };
         let sent_before = self.sent()?;
         let outcome = self.twin.program(route::PROGRAM)?.run(&run)?;
@@ -108,24 +199,8 @@ impl RouteTracer {
         let reason = moved.rows.first().map(|row| row.reason.clone()).unwrap_or_default();
         let mut sent = self.sent()?.into_iter();
         let hop = sent.find(|hop| !sent_before.contains(hop)).and_then(|sent| sent.hop);
-        let egress = hop.map_or(Ok(None), |(port, ..)| self.port(port))?;
-        let name = |port: &abi::Port| {
-            let link = self.links.iter().find(|link| link.ifindex.0 == port.ifindex);
-            link.map(|link| link.name.clone())
-        };
-        let verdict = outcome.verdict().name();
-        let packets = [frame, &outcome.packet];
-        let explained = steps::explain((verdict, &reason), packets, &self.link, &self.links)?;
-        Ok(RouteExplanation {
-            n,
-            ingress: self.link.name.clone(),
-            verdict,
-            port: egress.as_ref().and_then(name),
-            vlan: egress.as_ref().and_then(vlan_of),
-            next_hop: explained.next_hop,
-            reason,
-            steps: explained.steps,
-        })
+        let port = hop.map_or(Ok(None), |(port, ..)| self.port(port))?;
+        Ok(Ran { verdict: outcome.verdict(), packet: outcome.packet, reason, port })
     }
 
     fn sent(&self) -> Result<Vec<route::SentTo>> {
@@ -139,8 +214,14 @@ impl RouteTracer {
     }
 }
 
+/// Whether this process lacks privileges for the kernel's copy.
+fn is_denied(error: &Error) -> bool {
+    let denied = matches!(error, Error::UnreadableState { .. } | Error::MissingCapabilities { .. });
+    denied || matches!(error.errno(), Some(EPERM | EACCES))
+}
+
 /// Maps that the copy of a program has in common with it, because it only reads them.
-const SHARED: [&str; 8] = [
+const SHARED: [&str; 9] = [
     route::NAT4,
     route::NAT6,
     route::TRANSLATES,
@@ -149,6 +230,7 @@ const SHARED: [&str; 8] = [
     route::TAGGED,
     route::OWN,
     route::CONTROL,
+    route::EXTENSIONS,
 ];
 
 /// A copy of a router's program, with its constants and tables; and the names of its reasons.

@@ -41,14 +41,14 @@ impl Explained {
 pub fn explain(
     (verdict, reason): (&str, &str),
     [before, after]: [&[u8]; 2],
-    link: &Link,
+    (link, mark): (&Link, u32),
     links: &[Link],
 ) -> Result<Explained> {
     let mut explained = Explained::default();
     explained.add("program", format!("{verdict}: {reason}, {}", meaning(reason)));
     let is_answered = reason.starts_with(ANSWERED);
     // The route is that of the packet as it is translated.
-    if let Some(query) = query(if is_answered { before } else { after }, link) {
+    if let Some(query) = query(if is_answered { before } else { after }, link, mark) {
         kernel(&mut explained, &query, link, links)?;
     }
     if is_answered {
@@ -90,7 +90,7 @@ fn kernel(
 }
 
 /// The packet as the kernel's tables see it; `None` if it is not IP.
-fn query(frame: &[u8], link: &Link) -> Option<RouteQuery> {
+pub(super) fn query(frame: &[u8], link: &Link, mark: u32) -> Option<RouteQuery> {
     let packet = IpPacket::find(frame, Limits::default()).ok()?;
     let addresses = frame.get(packet.addresses())?;
     let (from, to) = addresses.split_at(addresses.len() / 2);
@@ -109,7 +109,12 @@ fn query(frame: &[u8], link: &Link) -> Option<RouteQuery> {
         _ => None,
     };
     let tos = class & DSCP;
-    Some(RouteQuery { to: address(to)?, from: address(from)?, iif: link.ifindex, tos, service })
+    let flow_label = match packet.is_ipv6 {
+        true => u32::from_be_bytes(*header.first_chunk()?) & FLOW_LABEL,
+        false => 0,
+    };
+    let (to, from, iif) = (address(to)?, address(from)?, link.ifindex);
+    Some(RouteQuery { to, from, iif, tos, service, mark, flow_label })
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {
@@ -131,7 +136,7 @@ fn applies(rule: &TableRule, query: &RouteQuery, link: &Link, table: u32) -> boo
         && has(rule.to, query.to)
         && rule.iif.as_ref().is_none_or(|name| *name == link.name)
         && rule.oif.is_none()
-        && rule.mark == 0
+        && (rule.mark ^ query.mark) & rule.mask == 0
 }
 
 fn rule_text(rule: &TableRule) -> String {
@@ -143,6 +148,9 @@ fn rule_text(rule: &TableRule) -> String {
     }
     if let Some(iif) = &rule.iif {
         text += &format!(" iif {iif}");
+    }
+    if rule.mask != 0 {
+        text += &format!(" fwmark {:#x}/{:#x}", rule.mark, rule.mask);
     }
     if let Some(besides) = rule.besides {
         text += &format!(" by {besides}");
@@ -280,10 +288,12 @@ const MEANINGS: [(&str, &str); 32] = [
     ("too-many-tags", "it has too many VLAN tags"),
 ];
 /// How reasons begin for which the program sends an ICMP error.
-const ANSWERED: &str = "sent-";
+pub(super) const ANSWERED: &str = "sent-";
 /// Bits of the type of service that routes may depend on.
 const DSCP: u8 = 0xfc;
-const RTN_UNICAST: u8 = 1;
+/// Bits of the flow label in the first word of the IPv6 header.
+const FLOW_LABEL: u32 = 0xf_ffff;
+pub(super) const RTN_UNICAST: u8 = 1;
 
 #[cfg(test)]
 mod tests {

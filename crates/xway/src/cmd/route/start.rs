@@ -38,5 +38,6 @@ fn icmp_errors(given: &Refusals) -> IcmpErrors {
         send: !given.no_icmp_errors,
         prefix: rate(given.icmp_prefix_rate, given.icmp_prefix_rate),
         total: rate(given.icmp_rate, given.icmp_rate / 10),
+        extensions: given.icmp_extensions,
     }
 }

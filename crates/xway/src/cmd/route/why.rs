@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use control::route::{RouteTracer, ingress_of};
+use control::route::{RouteTracer, TraceOptions, ingress_of};
+use packet::{IpPacket, Limits};
 use pcap::{Framer, Framing, Packet, Reader};
 use sys::stdio::open_input;
 
@@ -64,12 +65,14 @@ impl Tracers<'_> {
     /// Explains a frame. Returns `false` if standard output was closed.
     fn show(&mut self, n: u64, frame: &[u8]) -> Result<bool> {
         let control = &self.context.control;
+        let frame = &labelled(frame, self.args.flow_label);
+        let options = TraceOptions { engine: self.args.engine, mark: self.args.mark };
         let interface = match &self.args.iface {
             Some(interface) => interface.clone(),
-            None => ingress_of(control, frame).with_context(|| format!("packet {n}"))?,
+            None => ingress_of(control, frame, options).with_context(|| format!("packet {n}"))?,
         };
         if !self.by_interface.contains_key(&interface) {
-            let tracer = RouteTracer::begin(control, &interface)?;
+            let tracer = RouteTracer::begin(control, &interface, options)?;
             self.by_interface.insert(interface.clone(), tracer);
         }
         let tracer = self.by_interface.get_mut(&interface).context("it was inserted before")?;
@@ -77,6 +80,19 @@ impl Tracers<'_> {
         let explanation = tracer.explain(n, frame).with_context(|| format!("packet {n}"))?;
         self.context.show_next(&explanation)
     }
+}
+
+/// The frame with this flow label, if it is of IPv6.
+fn labelled(frame: &[u8], label: Option<u32>) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let packet = IpPacket::find(&frame, Limits::default()).ok().filter(|packet| packet.is_ipv6);
+    if let (Some(label), Some(packet)) = (label, packet)
+        && let Some(first) = frame.get_mut(packet.network..packet.network + 4)
+    {
+        let [_, high, middle, low] = label.to_be_bytes();
+        (first[1], first[2], first[3]) = (first[1] & 0xf0 | high, middle, low);
+    }
+    frame
 }
 
 /// The bytes of a frame in hexadecimal digits, which colons and spaces may separate; `None` for

@@ -20,8 +20,8 @@ fn ports(report: &RouteReport) -> Table {
         table.row([
             name.clone(),
             vlan,
-            received(*packets),
-            received(*bytes),
+            count(*packets),
+            count(*bytes),
             count(*sent_packets),
             count(*sent_bytes),
             reasons.collect::<Vec<_>>().join(", "),
@@ -53,10 +53,6 @@ fn next_hops(report: &RouteReport) -> Table {
         ]);
     }
     table
-}
-
-fn received(number: Option<u64>) -> String {
-    number.map_or_else(|| "-".to_owned(), count)
 }
 
 fn count(number: u64) -> String {
@@ -94,8 +90,8 @@ mod tests {
         let port = PortReport {
             name: "eth1".to_owned(),
             vlan: Some(5),
-            packets: Some(12),
-            bytes: Some(1200),
+            packets: 12,
+            bytes: 1200,
             sent_packets: 3,
             sent_bytes: 300,
             reasons: [("forwarded".to_owned(), 11), ("no-neighbour".to_owned(), 1)].into(),
