@@ -132,12 +132,13 @@ impl Follower {
             self.synchronizations += 1;
         }
         let (links_changed, deciding) = (events.take_links(), events.deciding());
+        let trust = if events.is_behind() { Duration::ZERO } else { TRUST };
         if links_changed {
             self.update_ports();
         }
         if has_changed || self.beat_at <= now {
             let fields = deciding.map_or(EVERYTHING, fields);
-            self.tell(fields, has_changed);
+            self.tell(fields, has_changed, trust);
             self.beat_at = now + BEAT;
         }
         Ok(())
@@ -176,8 +177,8 @@ impl Follower {
     }
 
     /// A router whose map cannot be written is not followed any more, until it is found again.
-    fn tell(&mut self, fields: Fields, has_changed: bool) {
-        self.routers.retain_mut(|router| router.tell(fields, has_changed).is_ok());
+    fn tell(&mut self, fields: Fields, has_changed: bool, trust: Duration) {
+        self.routers.retain_mut(|router| router.tell(fields, has_changed, trust).is_ok());
     }
 
     /// Finds the maps of the namespace's routers, each once.
@@ -224,13 +225,15 @@ impl Router {
     fn new(Found { control: map, ports, hops }: Found) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
-        // Nothing that was remembered before was by these fields.
+        // Nothing that was remembered before was by these fields. No change was read yet.
         let mut router = Self { map, written, ports, hops };
-        router.tell(EVERYTHING, true)?;
+        router.tell(EVERYTHING, true, Duration::ZERO)?;
         Ok(router)
     }
 
-    fn tell(&mut self, fields: Fields, has_changed: bool) -> Result<()> {
+    /// Informs the program, which trusts this for a time: not at all while changes wait that were
+    /// not read yet, so that a change takes effect within a tick then.
+    fn tell(&mut self, fields: Fields, has_changed: bool, trust: Duration) -> Result<()> {
         let mut next = self.written;
         if fields != self.written.fields {
             // No process vouches for the old generation meanwhile.
@@ -240,7 +243,7 @@ impl Router {
         if has_changed || fields != self.written.fields {
             next.generation += 1;
         }
-        next.valid_until = monotonic_ns() + TRUST.as_nanos() as u64;
+        next.valid_until = monotonic_ns() + trust.as_nanos() as u64;
         self.write(next)?;
         self.written = next;
         Ok(())

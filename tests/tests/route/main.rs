@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod command;
+mod dynamic;
 mod forward;
 mod icmp;
 mod isolation;
