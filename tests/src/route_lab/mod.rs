@@ -1,13 +1,15 @@
 //! The campaign `route-lab`: routing daemons change routes while numbered frames pass five routers.
 //!
 //! ```text
-//!  src ── r1 BIRD, ours ── r2 FRR, kernel ── r3 FRR, ours ── r4 BIRD, kernel ── r5 BIRD, ours ── dst
+//!  src ── r1 ───── r2 ───── r3 ───── r4 ───── r5 ── dst
+//!         BIRD     FRR      FRR      BIRD     BIRD
+//!         ours     kernel   ours     kernel   ours
 //! ```
 //! The last router announces the frames' network and withdraws it, again and again, and meanwhile
 //! announces and withdraws thousands of other networks. BGP carries both to the first router.
 //!
-//! Rule: each frame arrives once, or one of the routers' counters has it. A frame that is neither is
-//! missing; one that is both, or a counter that has too much, is counted as excess.
+//! Rule: each frame arrives once, or one of the routers' counters has it. A frame without an end is
+//! missing, and a second end is in excess.
 
 mod report;
 
@@ -84,17 +86,19 @@ fn flap(options: &Options, origin: &Bird, progress: impl Fn(usize)) -> u64 {
     let mut rng = Rng::new(options.seed);
     let (mut updates, mut are_others_there) = (0, true);
     for number in 0..options.flaps {
-        let mut pause = || thread::sleep(Duration::from_millis(20 + rng.below(80) as u64));
+        let mut pause =
+            |most: usize| thread::sleep(Duration::from_millis(20 + rng.below(most) as u64));
         origin.disable("flap");
-        pause();
+        pause(80);
         match are_others_there {
             true => origin.disable("others"),
             false => origin.enable("others"),
         }
         are_others_there = !are_others_there;
-        pause();
+        pause(80);
         origin.enable("flap");
-        pause();
+        // BGP takes some tens of milliseconds to the first router.
+        pause(200);
         updates += 2 + options.networks as u64;
         progress(number + 1);
     }

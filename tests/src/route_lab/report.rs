@@ -1,4 +1,4 @@
-//! What became of the frames.
+//! Where the frames ended.
 
 use std::fmt;
 
