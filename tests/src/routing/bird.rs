@@ -3,7 +3,6 @@
 use lab::{Host, until};
 
 use super::daemon::{Daemon, Folder, output, word};
-use crate::stage::PATIENCE;
 
 /// A running BIRD; dropped, it is killed.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ impl Bird {
         let mut command = host.command(super::BIRD).unwrap();
         command.args(["-f", "-c", word(&config), "-s", word(&socket), "-P", word(&pid)]);
         let mut daemon = Daemon::start(host, command, folder.path("log"));
-        let ready = until("an answer of BIRD", PATIENCE, || {
+        let ready = until("an answer of BIRD", START, || {
             daemon.assert_running();
             let mut status = host.command("/usr/sbin/birdc")?;
             status.args(["-s", word(&socket), "show", "status"]);
@@ -56,3 +55,6 @@ impl Bird {
         assert!(answer.contains("enabled"), "{answer}");
     }
 }
+
+/// How long BIRD may take to read its configuration, which may have a million routes.
+const START: std::time::Duration = std::time::Duration::from_secs(60);

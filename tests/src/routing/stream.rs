@@ -18,7 +18,7 @@ pub fn frame(src: &Host, gateway: packet::Mac, to: Ipv4Addr, port: u16, number: 
         port: 4000 + port,
     };
     let flow = Flow::new(from, Side { mac: gateway, ip: to.into(), port: DESTINATION });
-    let bytes = [&MAGIC[..], &number.to_be_bytes()].concat();
+    let bytes = [MAGIC, &number.to_be_bytes()].concat();
     // Without a checksum, so that only the number differs.
     let mut frame = flow.udp(&bytes).unwrap();
     frame[CHECKSUM..CHECKSUM + 2].fill(0);

@@ -4,6 +4,7 @@
 mod command;
 mod dynamic;
 mod forward;
+mod full_table;
 mod icmp;
 mod isolation;
 mod memory;
