@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 use lab::until;
 
 use crate::differential::Rng;
-use crate::routing::{Bird, Drops, Frr, Line, Receiver, Routing, Sender, bgp, frame, passed};
+use crate::routing::{
+    Bird, Drops, Frr, Line, LineRouter, Receiver, Routing, Sender, bgp, frame, passed,
+};
 
 pub use report::Report;
 
@@ -61,7 +63,7 @@ pub fn run(options: &Options, progress: impl Fn(usize)) -> Report {
     let sender =
         Sender::start(&line.src, frame(&line.src, gateway, TARGET, 0, 0), options.rate_pps);
     let begin = Instant::now();
-    let updates = flap(options, &last, progress);
+    let updates = flap(options, first, &last, progress);
     let seconds = begin.elapsed().as_secs_f64();
     // At the end the route is there again.
     first.until_route(NETWORK, "via 10.0.1.2", true);
@@ -82,7 +84,7 @@ pub fn run(options: &Options, progress: impl Fn(usize)) -> Report {
 }
 
 /// Withdraws and announces; returns the number of routes that were withdrawn or announced.
-fn flap(options: &Options, origin: &Bird, progress: impl Fn(usize)) -> u64 {
+fn flap(options: &Options, first: &LineRouter, origin: &Bird, progress: impl Fn(usize)) -> u64 {
     let mut rng = Rng::new(options.seed);
     let (mut updates, mut are_others_there) = (0, true);
     for number in 0..options.flaps {
@@ -99,6 +101,11 @@ fn flap(options: &Options, origin: &Bird, progress: impl Fn(usize)) -> u64 {
         origin.enable("flap");
         // BGP takes some tens of milliseconds to the first router.
         pause(200);
+        // Otherwise few frames arrive while thousands of other routes are under way.
+        if number.is_multiple_of(4) {
+            first.until_route(NETWORK, "via 10.0.1.2", true);
+            pause(200);
+        }
         updates += 2 + options.networks as u64;
         progress(number + 1);
     }
