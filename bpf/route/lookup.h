@@ -15,26 +15,11 @@
 #include <xway/parse.h>
 
 #include "hop.h"
-#include "memory.h"
+#include "memory4.h"
+#include "memory6.h"
 #include "port.h"
 #include "query.h"
 #include "sample.h"
-
-/* Where a packet goes to. */
-struct route_way {
-	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
-	__u32 egress;
-	__u32 mtu;
-	/* As in `struct route_entry`. */
-	__u64 mac;
-	/* Selects samples. */
-	__u32 turn;
-	/*
-	 * The packet may have been translated, so an error must not quote it; or it has tags, which
-	 * the error must have, too: the stack sends it.
-	 */
-	__u32 leaves_errors;
-};
 
 /* The ports of the packet at the cursor, or NULL if it has none. */
 xway_inline const __be32 *route_ports_at(const struct xway_cursor *cur, int protocol)
@@ -139,54 +124,61 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, __u
 }
 
 /*
+ * Asks the kernel by copies: what functions get the address of is in memory, and the rest of the
+ * program would read and write it there. `is_back`, a constant, selects packets that this host
+ * itself sends.
+ */
+xway_inline int route_ask_for(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
+			      struct route_way *way, int is_back)
+{
+	struct route_flow asked = *flow;
+	struct route_way answer = {};
+	int is_kept;
+
+	if (is_back)
+		is_kept = route_ask_back(ctx, &asked, &answer);
+	else
+		is_kept = route_ask(ctx, &asked, length, &answer);
+	way->egress = answer.egress;
+	way->mtu = answer.mtu;
+	way->mac = answer.mac;
+	return is_kept;
+}
+
+/*
  * Finds the way of a packet: from the memory of this processor, or from the kernel. Packets from
- * interfaces that are not ports, which have one number, are not remembered. `is_back`, a constant,
- * selects packets that this host itself sends.
+ * interfaces that are not ports, which have one number, are not remembered.
  */
 xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow, __u32 length,
 			    struct route_way *way, int is_back)
 {
+	int is_ipv4 = flow->family == ROUTE_AF_INET, is_kept;
 	struct route_processor *own = NULL;
-	struct route_set *set = NULL;
-	struct route_entry *entry;
-	struct route_flow key;
-	__u32 processor;
+	struct route_place4 place4 = {};
+	struct route_place6 place6 = {};
+	__u32 processor = 0;
 
 	if (route_remembers && (is_back || flow->ingress < ROUTE_PORTS)) {
 		processor = bpf_get_smp_processor_id();
 		own = bpf_map_lookup_elem(&route_processors, &processor);
 	}
-	if (own) {
-		route_renew(own);
-		key = route_key(flow, &own->fields);
-		set = route_set(&key, processor);
-	}
-	if (!own || !set) {
+	if (!own) {
+		route_ask_for(ctx, flow, length, way, is_back);
 		way->turn = bpf_get_prandom_u32();
-		if (is_back)
-			route_ask_back(ctx, flow, way);
-		else
-			route_ask(ctx, flow, length, way);
 		return;
 	}
-	entry = &set->entries[0];
-	if (!route_matches(entry, &key, own->generation))
-		entry = &set->entries[1];
-	if (route_matches(entry, &key, own->generation)) {
+	route_renew(own);
+	if (is_ipv4 ? route_recall4(flow, own, processor, &place4, way) :
+		      route_recall6(flow, own, processor, &place6, way)) {
 		way->turn = ++own->hits;
-		way->egress = entry->egress;
-		way->mtu = entry->mtu;
-		way->mac = entry->mac;
 		return;
 	}
+	is_kept = route_ask_for(ctx, flow, length, way, is_back);
 	way->turn = ++own->misses;
-	if (!(is_back ? route_ask_back(ctx, flow, way) : route_ask(ctx, flow, length, way)))
-		return;
-	entry = route_victim(set, own);
-	route_name(entry, &key, own->generation);
-	entry->egress = way->egress;
-	entry->mtu = way->mtu;
-	entry->mac = way->mac;
+	if (is_kept && is_ipv4)
+		route_remember4(&place4, own, way);
+	else if (is_kept)
+		route_remember6(&place6, own, way);
 }
 
 /*

@@ -7,6 +7,7 @@
  * addresses that share one. An entry is valid for a generation of its processor, which ends when
  * user space, which follows the kernel's changes, requests it, and at each tick of the kernel's
  * clock while there is no such process: then a change of routes takes effect a tick late at most.
+ * memory4.h and memory6.h have the entries of the two families.
  *
  * Rule: the generation is read before the lookup, so a change during it makes its result invalid.
  * Rule: nothing is remembered by less than what decided it, see `struct route_fields`.
@@ -25,6 +26,9 @@
 #define ROUTE_DSCP4 0xfc
 #define ROUTE_LABEL6 xway_htonl(0x0fcfffff)
 
+/* The greatest MTU of an entry: no packet is longer. */
+#define ROUTE_MOST_MTU 0xffff
+
 /* What a lookup is by. IPv4 addresses are in the low half of the second word. */
 struct route_flow {
 	__u64 dest[2];
@@ -36,6 +40,22 @@ struct route_flow {
 	__u8 protocol;
 	__u8 family;
 	__u16 zero;
+};
+
+/* Where a packet goes to. */
+struct route_way {
+	/* Number of the port, or the reason not to send, above ROUTE_PORTS. */
+	__u32 egress;
+	__u32 mtu;
+	/* As in `struct route_entry`. */
+	__u64 mac;
+	/* Selects samples. */
+	__u32 turn;
+	/*
+	 * The packet may have been translated, so an error must not quote it; or it has tags, which
+	 * the error must have, too: the stack sends it.
+	 */
+	__u32 leaves_errors;
 };
 
 /* Mappable only because such arrays begin on a page: entries must not lie on two cache lines. */
@@ -55,15 +75,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct route_processor);
 } route_processors SEC(".maps");
-
-/* Index: the processor times the number of sets, and the set. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct route_set);
-} route_sets SEC(".maps");
 
 /* Whether there is a memory at all. */
 const volatile __u32 route_remembers = 1;
@@ -101,78 +112,44 @@ xway_inline void route_renew(struct route_processor *own)
 		own->fields = (struct route_fields){ ~0ULL, ~0U, ~0U, ~0U, ~0U };
 }
 
-/* What the entry of a flow is by: its fields that matter. */
-xway_inline struct route_flow route_key(const struct route_flow *flow,
-					const struct route_fields *fields)
+/* The first word of an entry: see `struct route_entry4`. */
+xway_inline __u64 route_head(__u32 generation, __u32 ingress, __u32 protocol, __u32 tos)
 {
-	int is_ipv4 = flow->family == ROUTE_AF_INET;
-	struct route_flow key = *flow;
-
-	key.source[0] &= fields->source;
-	key.source[1] &= fields->source;
-	key.ports &= fields->ports;
-	key.label &= is_ipv4 ? fields->tos & ROUTE_DSCP4 : fields->label & ROUTE_LABEL6;
-	key.protocol &= fields->protocol;
-	return key;
+	return generation | (__u64)(ingress | protocol << 16 | tos << 24) << 32;
 }
 
-xway_inline __u32 route_hash(const struct route_flow *flow)
+/* Whether an entry with this first word is of a generation. */
+xway_inline int route_is_valid(__u64 head, const struct route_processor *own)
 {
-	__u64 rest = flow->ports | (__u64)flow->label << 32;
-	__u64 few = flow->ingress | (__u64)flow->protocol << 32 | (__u64)flow->family << 40;
-	__u64 sum = (flow->dest[0] + route_seed[0]) * (flow->dest[1] + route_seed[1]) +
-		    (flow->source[0] + route_seed[2]) * (flow->source[1] + route_seed[3]) +
-		    (rest + route_seed[4]) * (few + route_seed[5]);
-
-	return sum >> 40;
+	return (__u32)head == own->generation;
 }
 
-/* Without branches, which would be predicted by what other packets were. */
-xway_inline int route_matches(const struct route_entry *entry, const struct route_flow *flow,
-			      __u32 generation)
+/*
+ * The entry that does not differ, or else the second one. Without a branch, which would be
+ * predicted by what other packets were.
+ */
+xway_inline __u32 route_selected(__u64 differs)
 {
-	__u64 differs = (entry->dest[0] ^ flow->dest[0]) | (entry->dest[1] ^ flow->dest[1]) |
-			(entry->source[0] ^ flow->source[0]) |
-			(entry->source[1] ^ flow->source[1]) | (entry->ports ^ flow->ports) |
-			(entry->label ^ flow->label) | (entry->ingress ^ flow->ingress) |
-			(entry->generation ^ generation) | (entry->protocol ^ flow->protocol) |
-			(entry->family ^ flow->family);
+	__u64 second = (differs | -differs) >> 63;
 
-	return !differs;
-}
-
-/* The set in which the flow is remembered, or NULL if this processor has no memory. */
-xway_inline struct route_set *route_set(const struct route_flow *key, __u32 processor)
-{
-	__u32 index = processor * (route_set_mask + 1) + (route_hash(key) & route_set_mask);
-
-	return bpf_map_lookup_elem(&route_sets, &index);
+	xway_opaque(second);
+	return second & 1;
 }
 
 /* The entry to replace: one that is not valid, or else each in turn. */
-xway_inline struct route_entry *route_victim(struct route_set *set,
-					     const struct route_processor *own)
+xway_inline __u32 route_victim(__u64 first, __u64 second, const struct route_processor *own)
 {
-	if (set->entries[0].generation != own->generation)
-		return &set->entries[0];
-	if (set->entries[1].generation != own->generation)
-		return &set->entries[1];
-	return &set->entries[own->misses & 1];
+	if (!route_is_valid(first, own))
+		return 0;
+	if (!route_is_valid(second, own))
+		return 1;
+	return own->misses & 1;
 }
 
-xway_inline void route_name(struct route_entry *entry, const struct route_flow *key,
-			    __u32 generation)
+/* Index of a set in the maps, in which each processor has the same number of sets. */
+xway_inline __u32 route_set_index(__u32 processor, __u64 hash)
 {
-	entry->generation = generation;
-	entry->ingress = key->ingress;
-	entry->ports = key->ports;
-	entry->label = key->label;
-	entry->dest[0] = key->dest[0];
-	entry->dest[1] = key->dest[1];
-	entry->source[0] = key->source[0];
-	entry->source[1] = key->source[1];
-	entry->protocol = key->protocol;
-	entry->family = key->family;
+	return processor * (route_set_mask + 1) + ((__u32)(hash >> 40) & route_set_mask);
 }
 
 #endif

@@ -26,7 +26,7 @@ const volatile __u32 route_any_mac = 0;
 
 #define ROUTE_UNKNOWN_PORT ROUTE_PORTS
 /* Instead of the port: packets of this host itself, to the source of a packet. */
-#define ROUTE_BACK 0x10000
+#define ROUTE_BACK 0xffff
 /* The interface that such packets come from, `lo`. */
 #define ROUTE_LOOPBACK 1
 /* The port that all packets come in from, where the program is attached to one interface. */
@@ -49,7 +49,7 @@ struct {
 
 /* Interfaces that packets may leave through, keyed by the number of the port. */
 struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
 	__uint(max_entries, ROUTE_PORTS);
 	__type(key, __u32);
 	__type(value, __u32);

@@ -155,27 +155,40 @@ struct route_processor {
 _Static_assert(sizeof(struct route_processor) == 64, "one cache line");
 
 /*
- * The result of a lookup and what it was by: one cache line. IPv4 addresses are in the low half of
- * the second word.
+ * The result of an IPv4 lookup and what it was by: half a cache line, so that the entries which a
+ * packet is compared with are in one.
  */
-struct route_entry {
-	__u32 generation;
-	/* Port that the packet came in from. */
-	__u32 ingress;
+struct route_entry4 {
+	/*
+	 * From below: 32 bits of the generation, 16 of the port that the packet came in from, the
+	 * protocol, the type of service.
+	 */
+	__u64 head;
+	/* Destination, and the source above. */
+	__u64 addresses;
 	__be32 ports;
-	/* As `label` or `tos` of the fields. */
-	__be32 label;
-	__u64 dest[2];
-	__u64 source[2];
-	__u8 protocol;
-	__u8 family;
+	__u16 mtu;
 	/* Number of the port to send to, or the reason not to, above ROUTE_PORTS. */
 	__u16 egress;
-	__u32 mtu;
 	/* Address of the next hop in the lower six bytes, the number of its counters above. */
 	__u64 mac;
 };
-_Static_assert(sizeof(struct route_entry) == 64, "one cache line");
+_Static_assert(sizeof(struct route_entry4) == 32, "half a cache line");
+
+/* As above for IPv6: one cache line. */
+struct route_entry6 {
+	/* Without the type of service, which is in the label. */
+	__u64 head;
+	/* Ports, and above them the traffic class and flow label. */
+	__u64 rest;
+	__u64 dest[2];
+	__u64 source[2];
+	__u16 mtu;
+	__u16 egress;
+	__u32 zero;
+	__u64 mac;
+};
+_Static_assert(sizeof(struct route_entry6) == 64, "one cache line");
 
 #define ROUTE_MAC_BITS 48
 #define ROUTE_MAC ((1ULL << ROUTE_MAC_BITS) - 1)
@@ -195,11 +208,15 @@ struct route_network {
 };
 _Static_assert(sizeof(struct route_network) == 12, "no hidden padding");
 
+/* Entries that a packet is compared with, because they have the same hash. */
 #define ROUTE_WAYS 2
 
-/* Entries that have the same hash. */
-struct route_set {
-	struct route_entry entries[ROUTE_WAYS];
+struct route_set4 {
+	struct route_entry4 entries[ROUTE_WAYS];
+};
+
+struct route_set6 {
+	struct route_entry6 entries[ROUTE_WAYS];
 };
 
 /* One byte, as a field of the keys. */

@@ -185,7 +185,7 @@ fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
 
 /// Whether it was loaded with a memory of the configured size.
 fn has_memory(generation: &Generation, config: &Config) -> Result<bool> {
-    let sets = generation.map(route::SETS)?.info().max_entries;
+    let sets = generation.map(route::SETS[0])?.info().max_entries;
     Ok(sets == config.sets(sys::cpu::possible()?))
 }
 

@@ -222,31 +222,63 @@ impl Control {
     }
 }
 
-/// `struct route_entry`.
+/// `struct route_entry4`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Entry {
-    pub generation: u32,
-    pub ingress: u32,
+pub struct Entry4 {
+    pub head: u64,
+    pub addresses: u64,
     pub ports: [u8; 4],
-    pub label: [u8; 4],
-    pub dest: [u64; 2],
-    pub source: [u64; 2],
-    pub protocol: u8,
-    pub family: u8,
+    pub mtu: u16,
     pub egress: u16,
-    pub mtu: u32,
     pub mac: u64,
 }
 
-impl Entry {
+impl Entry4 {
+    pub const SIZE: usize = 32;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.head.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.addresses.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.ports);
+        bytes[20..22].copy_from_slice(&self.mtu.to_le_bytes());
+        bytes[22..24].copy_from_slice(&self.egress.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.mac.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            head: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            addresses: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            ports: array::from_fn(|i| bytes[16 + i]),
+            mtu: u16::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            egress: u16::from_le_bytes(array::from_fn(|i| bytes[22 + i])),
+            mac: u64::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+        }
+    }
+}
+
+/// `struct route_entry6`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry6 {
+    pub head: u64,
+    pub rest: u64,
+    pub dest: [u64; 2],
+    pub source: [u64; 2],
+    pub mtu: u16,
+    pub egress: u16,
+    pub zero: u32,
+    pub mac: u64,
+}
+
+impl Entry6 {
     pub const SIZE: usize = 64;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
-        bytes[0..4].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.ingress.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.ports);
-        bytes[12..16].copy_from_slice(&self.label);
+        bytes[0..8].copy_from_slice(&self.head.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.rest.to_le_bytes());
         for (n, item) in self.dest.iter().enumerate() {
             let at = 16 + n * 8;
             bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
@@ -255,28 +287,24 @@ impl Entry {
             let at = 32 + n * 8;
             bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
         }
-        bytes[48] = self.protocol;
-        bytes[49] = self.family;
+        bytes[48..50].copy_from_slice(&self.mtu.to_le_bytes());
         bytes[50..52].copy_from_slice(&self.egress.to_le_bytes());
-        bytes[52..56].copy_from_slice(&self.mtu.to_le_bytes());
+        bytes[52..56].copy_from_slice(&self.zero.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.mac.to_le_bytes());
         bytes
     }
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
-            generation: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
-            ingress: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
-            ports: array::from_fn(|i| bytes[8 + i]),
-            label: array::from_fn(|i| bytes[12 + i]),
+            head: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            rest: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))),
             source: array::from_fn(|n| {
                 u64::from_le_bytes(array::from_fn(|i| bytes[32 + n * 8 + i]))
             }),
-            protocol: bytes[48],
-            family: bytes[49],
+            mtu: u16::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
             egress: u16::from_le_bytes(array::from_fn(|i| bytes[50 + i])),
-            mtu: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
             mac: u64::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
         }
     }
@@ -537,13 +565,38 @@ impl Processor {
     }
 }
 
-/// `struct route_set`.
+/// `struct route_set4`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Set {
-    pub entries: [Entry; 2],
+pub struct Set4 {
+    pub entries: [Entry4; 2],
 }
 
-impl Set {
+impl Set4 {
+    pub const SIZE: usize = 64;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.entries.iter().enumerate() {
+            let at = n * 32;
+            bytes[at..at + 32].copy_from_slice(&item.to_bytes());
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            entries: array::from_fn(|n| Entry4::from_bytes(&array::from_fn(|i| bytes[n * 32 + i]))),
+        }
+    }
+}
+
+/// `struct route_set6`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Set6 {
+    pub entries: [Entry6; 2],
+}
+
+impl Set6 {
     pub const SIZE: usize = 128;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
@@ -557,7 +610,7 @@ impl Set {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
-            entries: array::from_fn(|n| Entry::from_bytes(&array::from_fn(|i| bytes[n * 64 + i]))),
+            entries: array::from_fn(|n| Entry6::from_bytes(&array::from_fn(|i| bytes[n * 64 + i]))),
         }
     }
 }

@@ -23,8 +23,8 @@ pub struct Config {
     pub replies: bool,
     /// Packets that are cut short or malformed.
     pub malformed: PassOrDrop,
-    /// Routes that each processor remembers, rounded up to a power of two; 0 for none. All
-    /// processors together have at most 64 MiB for them.
+    /// Routes of each family that each processor remembers, rounded up to a power of two; 0 for
+    /// none. All processors together have at most 64 MiB for them.
     pub memory: u32,
     /// ICMP errors that the program sends itself.
     pub icmp_errors: IcmpErrors,
@@ -127,7 +127,7 @@ impl Config {
         for def in &mut spec.maps {
             match &*def.name {
                 PROCESSORS => def.max_entries = processors,
-                SETS => def.max_entries = all,
+                name if SETS.contains(&name) => def.max_entries = all,
                 _ => {}
             }
         }
@@ -138,7 +138,7 @@ impl Config {
         spec.set_global("route_seed", &seed)
     }
 
-    /// Entries of the map [`SETS`] after [`Self::size_memory`].
+    /// Entries of each of the maps [`SETS`] after [`Self::size_memory`].
     #[must_use]
     pub fn sets(&self, processors: usize) -> u32 {
         if self.memory == 0 {
@@ -253,13 +253,15 @@ impl From<Translation> for String {
     }
 }
 
-/// Routes that a processor remembers unless configured: 2 MiB.
+/// Routes of each family that a processor remembers unless configured: 3 MiB.
 const REMEMBERED: u32 = 1 << 15;
 /// Numbers that the hash multiplies by.
 const SEEDS: usize = 6;
-const WAYS: u32 = (abi::Set::SIZE / abi::Entry::SIZE) as u32;
+const WAYS: u32 = (abi::Set6::SIZE / abi::Entry6::SIZE) as u32;
+/// Bytes of a set of either family.
+const SET_SIZE: u32 = (abi::Set4::SIZE + abi::Set6::SIZE) as u32;
 /// Sets of all processors together: 64 MiB, because the maps of a service count as its memory.
-const MOST_SETS: u32 = (64 << 20) / abi::Set::SIZE as u32;
+const MOST_SETS: u32 = (64 << 20) / SET_SIZE;
 
 #[cfg(test)]
 mod tests {
@@ -313,16 +315,16 @@ mod tests {
             let mut spec = Spec::parse("route", crate::route::OBJECT).unwrap();
             let config = Config { memory, ..Config::default() };
             config.size_memory(&mut spec, processors).unwrap();
-            let sized = spec.map(SETS).unwrap().max_entries;
+            let sized = spec.map(SETS[0]).unwrap().max_entries;
             assert_eq!(sized, config.sets(processors));
             sized
         };
         assert_eq!([0, 1, 5, 5000].map(|memory| sized(memory, 2)), [1, 2, 8, 8192]);
         assert_eq!(
             [1, 2, 48, 512].map(|all| sized(REMEMBERED, all)),
-            [1 << 14, 1 << 15, 393_216, 1 << 19]
+            [1 << 14, 1 << 15, 196_608, 1 << 18]
         );
-        assert_eq!(sized(u32::MAX, 2) as usize * abi::Set::SIZE, 64 << 20);
+        assert_eq!(sized(u32::MAX, 2) as usize * SET_SIZE as usize, 48 << 20);
         assert_eq!(sized(1, 1_000_000), 1_000_000);
     }
 

@@ -52,8 +52,8 @@ pub const VLANS: &str = "route_vlans";
 pub const CONTROL: &str = "route_control";
 /// Name of the map of each processor's state.
 pub const PROCESSORS: &str = "route_processors";
-/// Name of the map of remembered routes.
-pub const SETS: &str = "route_sets";
+/// Names of the maps of remembered routes: IPv4 and IPv6, of the same size.
+pub const SETS: [&str; 2] = ["route_sets4", "route_sets6"];
 /// Name of the map of next hops by their numbers.
 pub const HOPS: &str = "route_hops";
 /// Name of the map of what was sent to each next hop.

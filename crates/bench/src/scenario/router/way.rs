@@ -115,6 +115,8 @@ fn ours(net: &Net, memory: Memory, fields: Fields) -> Result<Object> {
     let mut spec = Spec::parse("route", route::OBJECT)?;
     config.apply(&mut spec)?;
     config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    // As `xway route start` does: each interface has a program that knows its port's number.
+    spec.set_global(route::INGRESS, &0_u32.to_le_bytes())?;
     let object = Object::load(&spec, &LoadOptions::default())?;
     let maps = Maps::find(|name| object.map(name))?;
     let ports = [port(&net.near)?, port(&net.far)?];

@@ -150,7 +150,7 @@ fn twin(router: &Generation) -> Result<(Object, Vec<String>)> {
     // It remembers nothing, and knows its port by the interface of each run.
     spec.set_global("route_remembers", &0_u32.to_le_bytes())?;
     spec.set_global(route::INGRESS, &route::MOST_PORTS.to_le_bytes())?;
-    let of_memory = |name: &str| [route::SETS, route::PROCESSORS].contains(&name);
+    let of_memory = |name: &str| name == route::PROCESSORS || route::SETS.contains(&name);
     let unused = spec.maps.iter_mut().filter(|def| of_memory(&def.name));
     unused.for_each(|def| def.max_entries = 1);
     let labels = spec.btf.as_ref().and_then(stats::labels).unwrap_or_default();
