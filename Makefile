@@ -10,7 +10,7 @@ XWAY  := target/release/xway
 # What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
 PACKAGES := g++ bpftool clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute2 procps \
 	python3-venv tshark tcpdump libpcap0.8 nftables iptables nginx-light libnginx-mod-stream \
-	chromium systemd traceroute mtr-tiny iputils-tracepath iputils-ping
+	chromium systemd traceroute mtr-tiny iputils-tracepath iputils-ping bird2 frr
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
@@ -212,8 +212,8 @@ cargo-fuzz:
 fuzz: cargo-fuzz
 	$(CARGO) xtask soak --only fuzz --seconds 60
 
-# All campaigns: fuzzing, faults of system calls, random rules, random routes, hostile packets,
-# programs on both runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp
+# All campaigns: fuzzing, faults of system calls, random rules, random routes, routing daemons, hostile
+# packets, programs on both runtimes, AF_XDP; then the package in a fresh system, and after a reboot, and libxdp
 # beside it. Root for all but fuzzing.
 # Each fuzz target runs SOAK_SECONDS, and the sizes of the other campaigns are proportional to it.
 soak: setup cargo-fuzz

@@ -1,9 +1,9 @@
-//! `cargo xtask faults` and `cargo xtask route-truth`: builds the command line and a campaign, then
-//! runs it.
+//! `cargo xtask faults`, `route-lab` and `route-truth`: builds the command line and a campaign,
+//! then runs it.
 //!
-//! Rule: the campaigns themselves are in the package `xway-tests` (`tests/src/faults`,
-//! `tests/src/route_truth`); options and the exit code are passed on as they are. They attach
-//! programs in namespaces of their own, as root.
+//! Rule: the campaigns themselves are in the package `xway-tests` (`tests/src/faults`, `route_lab`,
+//! `route_truth`); options and the exit code are passed on as they are. They attach programs in
+//! namespaces of their own, as root.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

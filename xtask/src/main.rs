@@ -38,6 +38,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   root-tests [--jobs N] [--only TEXT]...
                   run the tests that need root, N modules at a time (default: one per processor),
                   and print the time of each, slowest first
+  route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]
+                  let BIRD and FRR change routes while frames pass five routers, as root; fails if
+                  a frame neither arrives nor is counted
   route-truth [--seed N] [--packets N] [--case K] [--json]
                   send random packets through our router and the kernel's with the same random
                   tables, as root; fails if one is treated differently for an unlisted reason
@@ -65,7 +68,9 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
-        [name @ ("faults" | "route-truth"), rest @ ..] => return campaign::run(name, rest),
+        [name @ ("faults" | "route-lab" | "route-truth"), rest @ ..] => {
+            return campaign::run(name, rest);
+        }
         ["root-tests", rest @ ..] => return root_tests::run(rest),
         ["soak", rest @ ..] => return soak::run(rest),
         ["bpf"] => bpf::build()?,

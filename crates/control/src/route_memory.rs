@@ -135,12 +135,13 @@ impl Follower {
             self.synchronizations += 1;
         }
         let (links_changed, deciding) = (events.take_links(), events.deciding());
+        let trust = if events.is_behind() { Duration::ZERO } else { TRUST };
         if links_changed {
             self.update_ports();
         }
         if has_changed || self.beat_at <= now {
             let fields = deciding.map_or(EVERYTHING, fields);
-            self.tell((fields, deciding.map(of_lookup)), has_changed);
+            self.tell((fields, deciding.map(of_lookup)), has_changed, trust);
             self.beat_at = now + BEAT;
         }
         Ok(())
@@ -184,8 +185,8 @@ impl Follower {
     }
 
     /// A router whose map cannot be written is not followed any more, until it is found again.
-    fn tell(&mut self, deciding: (Fields, Option<Ignored>), has_changed: bool) {
-        self.routers.retain_mut(|router| router.tell(deciding, has_changed).is_ok());
+    fn tell(&mut self, deciding: (Fields, Option<Ignored>), has_changed: bool, trust: Duration) {
+        self.routers.retain_mut(|router| router.tell(deciding, has_changed, trust).is_ok());
     }
 
     /// Finds the maps of the namespace's routers, each once.
@@ -232,17 +233,20 @@ impl Router {
     fn new(Found { control: map, own, ports, hops }: Found) -> Result<Self> {
         let bytes = map.lookup(&ONLY)?.unwrap_or_default();
         let written = bytes.first_chunk().map(abi::Control::from_bytes).unwrap_or_default();
-        // Nothing that was remembered before was by these fields.
+        // Nothing that was remembered before was by these fields. No change was read yet.
         let mut router = Self { map, written, own, ports, hops };
-        router.tell((EVERYTHING, None), true)?;
+        router.tell((EVERYTHING, None), true, Duration::ZERO)?;
         Ok(router)
     }
 
-    /// What is not known yet remains what it was.
+    /// Informs the program, which trusts this for a time: not at all while changes wait that were
+    /// not read yet, so that a change takes effect within a tick then. What is not known yet
+    /// remains what it was.
     fn tell(
         &mut self,
         (fields, ignored): (Fields, Option<Ignored>),
         has_changed: bool,
+        trust: Duration,
     ) -> Result<()> {
         let mut next = abi::Control { fields, ..self.written };
         next = ignored.map_or(next, |known| known.within(next));
@@ -255,7 +259,7 @@ impl Router {
         if has_changed || !is_same {
             next.generation += 1;
         }
-        next.valid_until = monotonic_ns() + TRUST.as_nanos() as u64;
+        next.valid_until = monotonic_ns() + trust.as_nanos() as u64;
         self.write(next)?;
         self.written = next;
         Ok(())

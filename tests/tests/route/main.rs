@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod command;
-mod faults;
+mod dynamic;
 mod extensions;
+mod faults;
 mod forward;
+mod full_table;
 mod icmp;
 mod ignored;
 mod isolation;

@@ -13,6 +13,7 @@ use lab::frame::{Flow, Side, TcpFlags};
 use lab::{LinkOptions, Router, until};
 use packet::checksum;
 use spec::{Expect, Map as _, Verdict};
+use sys::net::RouteEvents;
 use xway_tests::bpf::router::{A, B0, Forward, Port, from_a, side};
 use xway_tests::stage::PATIENCE;
 use xway_tests::xway::Xway;
@@ -318,6 +319,43 @@ fn lost_events_are_made_up_for() {
     net.until(&mut follower, "a rule by source", |now| now.fields == SOURCE);
     assert!(net.read().generation > before);
     assert!(follower.synchronizations() > 1, "the socket held all events");
+}
+
+#[test]
+fn after_an_overrun_all_that_waits_is_read_first() {
+    let net = Net::new();
+    let mut events = net.net.b.run(|| RouteEvents::open().unwrap()).unwrap();
+    until("rules and routes", PATIENCE, || {
+        events.take().unwrap();
+        Ok((events.deciding().is_some() && !events.is_behind()).then_some(()))
+    })
+    .unwrap();
+    let (mut netlink, out) = (net.net.b.netlink().unwrap(), net.net.b.ifindex("eth1").unwrap());
+    let route = |number: u32| {
+        let to = std::net::Ipv4Addr::from(0x1400_0000 + (number << 8));
+        sys::net::NewRoute::new(to.into(), 24, out).via("10.0.2.2".parse().unwrap())
+    };
+    netlink.add_routes(&(0..60_000).map(route).collect::<Vec<_>>()).unwrap();
+    events.take().unwrap();
+    assert!(events.is_behind() && !events.is_incomplete(), "thousands still wait");
+    assert_eq!(events.deciding(), None);
+    // The kernel drops this event without a report: it reported the overrun already.
+    net.ip("rule add from 10.0.1.0/24 lookup main");
+    until("the end of what waits", PATIENCE, || {
+        events.take().unwrap();
+        Ok(events.is_incomplete().then_some(()))
+    })
+    .unwrap();
+    assert!(!events.is_behind());
+    net.net.b.run(|| events.synchronize().unwrap()).unwrap();
+    let mut known = None;
+    until("rules and routes again", PATIENCE, || {
+        events.take().unwrap();
+        known = events.deciding();
+        Ok(known.map(drop))
+    })
+    .unwrap();
+    assert!(known.unwrap().by_source, "the rule is read");
 }
 
 #[test]

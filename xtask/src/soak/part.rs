@@ -78,6 +78,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: 4 * 3600,
         },
         routes(seed, &of(500_000)),
+        daemons(seed, &of(1000)),
         Part {
             name: "chain",
             words: split(&format!("{test} chain -- members::each_member_counts --nocapture")),
@@ -107,6 +108,12 @@ fn flood(test: &str) -> Part {
 fn routes(seed: u64, packets: &str) -> Part {
     let words = split(&format!("cargo xtask route-truth --seed {seed} --packets {packets}"));
     Part { name: "routes", words, environment: Vec::new(), limit: 4 * 3600 }
+}
+
+/// Routing daemons above five routers, with up to 10,000 updates of routes a second.
+fn daemons(seed: u64, flaps: &str) -> Part {
+    let words = format!("cargo xtask route-lab --seed {seed} --flaps {flaps} --networks 2000");
+    Part { name: "daemons", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
 }
 
 fn split(text: &str) -> Vec<String> {

@@ -42,6 +42,8 @@ pub struct RouteEvents {
     current: Option<Dump>,
     /// Something of the dump or of the events was lost.
     is_incomplete: bool,
+    /// The last call read all events that waited.
+    is_drained: bool,
     /// Interfaces or their addresses changed since this was last taken.
     links_changed: bool,
 }
@@ -69,6 +71,7 @@ impl RouteEvents {
             waiting,
             current: None,
             is_incomplete: false,
+            is_drained: false,
             links_changed: false,
         };
         this.synchronize()?;
@@ -94,19 +97,31 @@ impl RouteEvents {
         is_known.then_some(self.deciding)
     }
 
-    /// Whether rules and routes have to be read again by [`Self::synchronize`].
+    /// Whether rules and routes have to be read again by [`Self::synchronize`]. Not before all
+    /// events were read: after an overrun the kernel drops further events, without a report, until
+    /// the socket is empty (`NETLINK_S_CONGESTED`), and a dump would not contain what they changed.
     pub fn is_incomplete(&self) -> bool {
-        self.current.is_none() && self.is_incomplete
+        self.current.is_none() && self.is_incomplete && self.is_drained
+    }
+
+    /// Whether events wait, or may have been lost, that are older than the last one that was read.
+    /// The parts of a dump do not count: the kernel adds one whenever one is read.
+    pub fn is_behind(&self) -> bool {
+        !self.is_drained && (self.current.is_none() || self.is_incomplete)
     }
 
     /// Takes events that have come, up to a limit; whether anything changed.
     pub fn take(&mut self) -> Result<bool> {
         let mut any = false;
+        self.is_drained = false;
         for _ in 0..MOST_PARTS {
             let mut part = Vec::with_capacity(PART);
             match self.socket.recv(&mut part, 0) {
                 Ok(_) => any |= self.read(&part)?,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_drained = true;
+                    break;
+                }
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     (any, self.is_incomplete, self.links_changed) = (true, true, true);
                     self.next_hops = NextHopEvents::default();

@@ -1,0 +1,65 @@
+//! The campaign `route-lab`, as root: routing daemons change routes while frames pass five routers.
+//!
+//! `route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]`
+//!
+//! `cargo xtask route-lab` builds and runs it. Ends with 1 when a frame neither arrived nor was
+//! counted by a router.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use xway_tests::route_lab::{Options, run};
+
+const USAGE: &str = "usage: route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match parse(&words) {
+        Ok((options, json)) => campaign(&options, json),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn campaign(options: &Options, json: bool) -> ExitCode {
+    let report = run(options, |flaps| {
+        if flaps.is_multiple_of(PROGRESS) {
+            eprintln!("{flaps} flaps");
+        }
+    });
+    if json {
+        println!("{:#}", report.json());
+    } else {
+        println!("seed {}\n{report}", options.seed);
+    }
+    ExitCode::from(u8::from(!report.is_balanced()))
+}
+
+/// The options, and whether the result is JSON.
+fn parse(words: &[String]) -> Result<(Options, bool), String> {
+    let mut options = Options { seed: 1, flaps: 100, networks: 1000, rate_pps: 5000 };
+    let (mut json, mut words) = (false, words.iter());
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let text = words.next().ok_or(USAGE)?;
+            text.parse::<u64>().map_err(|_| format!("invalid number `{text}`: {USAGE}"))
+        };
+        match word.as_str() {
+            "--json" => json = true,
+            "--seed" => options.seed = number()?,
+            "--flaps" => options.flaps = number()? as usize,
+            "--networks" => options.networks = number()?.clamp(1, MOST_NETWORKS) as usize,
+            "--rate" => options.rate_pps = number()?.clamp(1, MOST_PPS),
+            _ => return Err(format!("unknown option `{word}`: {USAGE}")),
+        }
+    }
+    Ok((options, json))
+}
+
+/// Flaps between two messages.
+const PROGRESS: usize = 50;
+const MOST_NETWORKS: u64 = 50_000;
+const MOST_PPS: u64 = 50_000;

@@ -1,0 +1,301 @@
+//! The router below real routing daemons: what BIRD and FRR learn is forwarded, and what they
+//! withdraw is not.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use lab::{Capture, Lab, until};
+use sys::net::NewRoute;
+use xway_tests::route_lab::{self, Options};
+use xway_tests::routing::{
+    Bird, Drops, Frr, Line, LineRouter, Receiver, Routing, bgp, connect, frame, number, passed,
+};
+use xway_tests::stage::PATIENCE;
+
+const TARGET: Ipv4Addr = Ipv4Addr::new(20, 0, 0, 1);
+const NETWORK: &str = "20.0.0.0/24";
+
+const STATIC: &str = "protocol static flap { ipv4; route 20.0.0.0/24 via 10.2.0.2; }\n";
+
+/// Sends frames until one arrives: then the route is used by all routers.
+fn arrives(line: &Line, to: Ipv4Addr) {
+    let (wire, sink) =
+        (Capture::open(&line.src, "eth0").unwrap(), Capture::open(&line.dst, "eth0").unwrap());
+    let gateway = line.routers[0].host.mac("left").unwrap();
+    let frame = frame(&line.src, gateway, to, 0, 0);
+    until("a frame at the other end", PATIENCE, || {
+        wire.send(&frame)?;
+        let found = sink.next(Duration::from_millis(50), |frame| number(frame).is_some());
+        Ok(found.is_ok().then_some(()))
+    })
+    .unwrap();
+}
+
+#[test]
+fn routes_that_bird_learns_by_bgp_are_forwarded_until_they_are_withdrawn() {
+    let line = Line::build(&[Routing::Ours, Routing::Linux]);
+    let [ours, other] = [&line.routers[0], &line.routers[1]];
+    let _first = Bird::start(&ours.host, &bgp::bird(1, 2, ""), &[]);
+    let second = Bird::start(&other.host, &bgp::bird(2, 2, STATIC), &[]);
+    for _ in 0..2 {
+        ours.until_route(NETWORK, "via 10.0.1.2", true);
+        arrives(&line, TARGET);
+        let before = passed(ours, "forwarded");
+        let sink = Receiver::start(&line.dst, "eth0");
+        let gateway = ours.host.mac("left").unwrap();
+        let wire = Capture::open(&line.src, "eth0").unwrap();
+        for number in 0..100 {
+            wire.send(&frame(&line.src, gateway, TARGET, 0, number)).unwrap();
+        }
+        until("all frames", PATIENCE, || Ok((sink.arrived() == 100).then_some(()))).unwrap();
+        // Frames of the loop above may still have been under way.
+        assert!(passed(ours, "forwarded") - before >= 100, "in XDP");
+
+        second.disable("flap");
+        ours.until_route(NETWORK, "via", false);
+        let (before, last) = (Drops::of(ours), sink.arrived());
+        // The daemon reads of it a little later.
+        let refused = || Drops::of(ours).since(&before).total();
+        let mut sent = 1000;
+        until("an end of forwarding", PATIENCE, || {
+            wire.send(&frame(&line.src, gateway, TARGET, 0, sent))?;
+            sent += 1;
+            Ok((refused() > 0).then_some(()))
+        })
+        .unwrap();
+        let before = passed(ours, "not-forwarded");
+        for number in 5000..5100 {
+            wire.send(&frame(&line.src, gateway, TARGET, 0, number)).unwrap();
+        }
+        until("all frames", PATIENCE, || {
+            Ok((passed(ours, "not-forwarded") == before + 100).then_some(()))
+        })
+        .unwrap();
+        assert!(sink.arrived() <= last + sent - 1000, "withdrawn");
+        second.enable("flap");
+    }
+}
+
+#[test]
+fn routes_that_frr_learns_are_forwarded_until_they_are_withdrawn() {
+    let line = Line::build(&[Routing::Linux, Routing::Ours, Routing::Linux]);
+    let [first, ours, last] = [&line.routers[0], &line.routers[1], &line.routers[2]];
+    let _first = Bird::start(&first.host, &bgp::bird(1, 3, ""), &[]);
+    let frr = Frr::start(&ours.host, &["bgpd"], &bgp::frr(2, 3));
+    let third = Bird::start(&last.host, &bgp::bird(3, 3, STATIC), &[]);
+    ours.until_route(NETWORK, "via 10.0.2.2", true);
+    first.until_route(NETWORK, "via 10.0.1.2", true);
+    assert!(frr.run(&["show ip route"]).contains("20.0.0.0/24"), "FRR reports it");
+    arrives(&line, TARGET);
+    let before = passed(ours, "forwarded");
+    arrives(&line, TARGET);
+    assert!(passed(ours, "forwarded") > before, "in XDP");
+    third.disable("flap");
+    ours.until_route(NETWORK, "via", false);
+    first.until_route(NETWORK, "via", false);
+    third.enable("flap");
+    first.until_route(NETWORK, "via 10.0.1.2", true);
+    arrives(&line, TARGET);
+}
+
+/// A router with ours between `left` and two neighbors, which announce the same network.
+#[test]
+fn flows_split_over_the_next_hops_of_bird_as_the_kernel_splits_them() {
+    let mut lab = Lab::new().unwrap();
+    let [src, host, up, down] = ["src", "r1", "up", "down"].map(|name| lab.add_host(name).unwrap());
+    host.set_sysctl("ipv4/ip_forward", "1").unwrap();
+    host.set_sysctl("ipv4/fib_multipath_hash_policy", "1").unwrap();
+    let at = |link, last| Ipv4Addr::new(10, 0, link, last);
+    connect(
+        (&src, "eth0", Ipv4Addr::new(10, 1, 0, 2)),
+        (&host, "left", Ipv4Addr::new(10, 1, 0, 1)),
+    );
+    connect((&host, "up", at(1, 1)), (&up, "eth0", at(1, 2)));
+    connect((&host, "down", at(2, 1)), (&down, "eth0", at(2, 2)));
+    let ours = LineRouter::start(host, Routing::Ours, &["left", "up", "down"]);
+    let peer = |number: u8| {
+        format!(
+            "protocol bgp p{number} {{ local as 64501; neighbor 10.0.{number}.2 as 64510;
+               connect delay time 1; ipv4 {{ import all; export none; }}; }}\n"
+        )
+    };
+    let config = format!(
+        "router id 10.9.9.1; protocol device {{}}
+         protocol kernel {{ merge paths on; ipv4 {{ export where source = RTS_BGP; }}; }}\n{}{}",
+        peer(1),
+        peer(2)
+    );
+    let _bird = Bird::start(&ours.host, &config, &[]);
+    let neighbor = |number: u8| {
+        format!(
+            "router id 10.9.9.1{number}; protocol device {{}}
+             protocol static flap {{ ipv4; route {NETWORK} blackhole; }}
+             protocol bgp p {{ local as 64510; neighbor 10.0.{number}.1 as 64501;
+               connect delay time 1; ipv4 {{ import none; export all; next hop self; }}; }}"
+        )
+    };
+    let _neighbors =
+        [(&up, 1), (&down, 2)].map(|(host, number)| Bird::start(host, &neighbor(number), &[]));
+    ours.until_route(NETWORK, "via 10.0.1.2", true);
+    ours.until_route(NETWORK, "via 10.0.2.2", true);
+
+    // BGP has used both neighbors, so that their addresses are known.
+    let sinks = [&up, &down].map(|host| Capture::open(host, "eth0").unwrap());
+    let wire = Capture::open(&src, "eth0").unwrap();
+    let gateway = ours.host.mac("left").unwrap();
+    let before = passed(&ours, "forwarded");
+    let mut seen = BTreeSet::new();
+    for port in 0..40 {
+        let words = format!(
+            "route get {TARGET} from 10.1.0.2 iif left ipproto udp sport {} dport 9",
+            4000 + port
+        );
+        let wanted = usize::from(ours.ip(&words).contains("via 10.0.2.2"));
+        wire.send(&frame(&src, gateway, TARGET, port, u64::from(port))).unwrap();
+        let is_it = |frame: &[u8]| number(frame) == Some(u64::from(port));
+        sinks[wanted].next(PATIENCE, is_it).unwrap_or_else(|error| panic!("{words}: {error}"));
+        seen.insert(wanted);
+    }
+    assert_eq!(seen.len(), 2, "both next hops are used");
+    assert!(passed(&ours, "forwarded") - before > 30, "in XDP");
+}
+
+#[test]
+fn routes_of_ospf_between_bird_and_frr_are_forwarded() {
+    let line = Line::build(&[Routing::Ours, Routing::Linux]);
+    let [ours, other] = [&line.routers[0], &line.routers[1]];
+    let frr = "router ospf\n ospf router-id 10.9.9.1\n redistribute connected\n\
+               interface right\n ip ospf area 0\n ip ospf network point-to-point\n \
+               ip ospf hello-interval 1\n ip ospf dead-interval 4\n";
+    let bird = "router id 10.9.9.2; protocol device {}
+        protocol kernel { ipv4 { export where source ~ [ RTS_OSPF, RTS_OSPF_EXT2, RTS_STATIC ]; }; }
+        protocol static flap { ipv4; route 20.0.0.0/24 via 10.2.0.2; }
+        protocol ospf v2 { ipv4 { import all; export where source = RTS_STATIC; }; area 0 {
+          interface \"left\" { type ptp; hello 1; dead 4; }; }; }";
+    let _frr = Frr::start(&ours.host, &["ospfd"], frr);
+    let bird = Bird::start(&other.host, bird, &[]);
+    ours.until_route(NETWORK, "via 10.0.1.2", true);
+    arrives(&line, TARGET);
+    let before = passed(ours, "forwarded");
+    arrives(&line, TARGET);
+    assert!(passed(ours, "forwarded") > before, "in XDP");
+    bird.disable("flap");
+    ours.until_route(NETWORK, "via", false);
+}
+
+/// Two routers of ours send a packet to each other until its TTL ends: one answers, all is counted.
+#[test]
+fn packets_in_a_loop_end_by_their_ttl() {
+    let line = Line::build(&[Routing::Ours, Routing::Ours]);
+    let [first, second] = [&line.routers[0], &line.routers[1]];
+    first.ip(&format!("route add {NETWORK} via 10.0.1.2"));
+    second.ip(&format!("route add {NETWORK} via 10.0.1.1"));
+    // The answers' way back.
+    second.ip("route add 10.1.0.0/24 via 10.0.1.1");
+    for (router, to) in [(first, "10.0.1.2"), (second, "10.0.1.1")] {
+        let status = router.host.command("ping").map(|mut ping| {
+            ping.args(["-c", "1", "-W", "5", to]).stdout(std::process::Stdio::null()).status()
+        });
+        assert!(status.unwrap().unwrap().success(), "neighbors are known");
+    }
+    const FRAMES: u64 = 200;
+    let before = [first, second].map(Drops::of);
+    let arrival = passed(first, "forwarded");
+    let gateway = first.host.mac("left").unwrap();
+    let wire = Capture::open(&line.src, "eth0").unwrap();
+    for number in 0..FRAMES {
+        wire.send(&frame(&line.src, gateway, TARGET, 0, number)).unwrap();
+    }
+    let ended = || {
+        let now = [first, second].map(Drops::of);
+        now[0].since(&before[0]).total() + now[1].since(&before[1]).total()
+    };
+    until("the end of all packets", PATIENCE, || Ok((ended() >= FRAMES).then_some(()))).unwrap();
+    let drops = [first, second].map(Drops::of);
+    let [a, b] = [0, 1].map(|number| drops[number].since(&before[number]));
+    assert_eq!(a.total() + b.total(), FRAMES, "each is counted once: {a:?} {b:?}");
+    // A TTL of 64 is 63 hops, so the last is the first router's turn or the second's, never both.
+    let hops = passed(first, "forwarded") - arrival + passed(second, "forwarded");
+    assert!(hops >= FRAMES * 60, "they looped in XDP: {hops}");
+}
+
+/// A blackhole route takes effect, and its removal: for all that follows.
+fn follows_changes(line: &Line, wire: &Capture, rounds: u32) {
+    let ours = &line.routers[0];
+    let gateway = ours.host.mac("left").unwrap();
+    let copy = frame(&line.src, gateway, TARGET, 0, 0);
+    for round in 0..rounds {
+        for (words, reason) in [("add", "blackhole"), ("del", "forwarded")] {
+            ours.ip(&format!("route {words} blackhole {TARGET}"));
+            until(&format!("{reason} in round {round}"), PATIENCE, || {
+                let before = passed(ours, reason);
+                wire.send(&copy)?;
+                let is_counted = || Ok((passed(ours, reason) > before).then_some(()));
+                Ok(until("its counter", Duration::from_millis(20), is_counted).ok())
+            })
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_killed_daemon_and_one_that_starts_again_change_nothing() {
+    let mut line = Line::build(&[Routing::Ours]);
+    line.routers[0].ip(&format!("route add {NETWORK} via 10.2.0.2"));
+    let wire = Capture::open(&line.src, "eth0").unwrap();
+    arrives(&line, TARGET);
+    for _ in 0..2 {
+        follows_changes(&line, &wire, 2);
+        line.routers[0].unfollow();
+        arrives(&line, TARGET);
+        follows_changes(&line, &wire, 2);
+        line.routers[0].follow();
+    }
+}
+
+/// The socket's buffer overflows while the daemon is stopped: what it missed is read again.
+#[test]
+fn a_daemon_that_was_stopped_reads_all_again() {
+    let line = Line::build(&[Routing::Ours]);
+    let ours = &line.routers[0];
+    ours.ip(&format!("route add {NETWORK} via 10.2.0.2"));
+    let wire = Capture::open(&line.src, "eth0").unwrap();
+    arrives(&line, TARGET);
+    follows_changes(&line, &wire, 1);
+    ours.signal("STOP");
+    let mut netlink = ours.host.netlink().unwrap();
+    let out = ours.host.ifindex("right").unwrap();
+    let route = |number: u32| {
+        let to = Ipv4Addr::from(0x1e00_0000 + (number << 8));
+        NewRoute::new(to.into(), 24, out).via(Ipv4Addr::new(10, 2, 0, 2).into())
+    };
+    let routes: Vec<_> = (0..20_000).map(route).collect();
+    netlink.add_routes(&routes).unwrap();
+    // A change of which the daemon never reads an event.
+    ours.ip(&format!("route add blackhole {TARGET}"));
+    ours.ip("rule add from 10.1.0.9 lookup main");
+    ours.signal("CONT");
+    let copy = frame(&line.src, ours.host.mac("left").unwrap(), TARGET, 0, 0);
+    until("the change", PATIENCE, || {
+        let before = passed(ours, "blackhole");
+        wire.send(&copy)?;
+        let is_counted = || Ok((passed(ours, "blackhole") > before).then_some(()));
+        Ok(until("its counter", Duration::from_millis(20), is_counted).ok())
+    })
+    .unwrap();
+    ours.ip(&format!("route del blackhole {TARGET}"));
+    until("the rule of which no event was read", PATIENCE, || {
+        Ok((ours.trusts() && ours.control().fields.source == u64::MAX).then_some(()))
+    })
+    .unwrap();
+    follows_changes(&line, &wire, 3);
+}
+
+#[test]
+fn frames_arrive_or_are_counted_while_routes_flap() {
+    let report =
+        route_lab::run(&Options { seed: 1, flaps: 5, networks: 300, rate_pps: 1000 }, |_| ());
+    assert!(report.is_balanced(), "{report}");
+    assert!(report.arrived > 0 && report.dropped() > 0, "{report}");
+}
