@@ -83,7 +83,7 @@ xway_inline int route_recall6(const struct route_flow *flow, const struct route_
 		return 0;
 	first = route_differs6(&set->entries[0], &name);
 	second = route_differs6(&set->entries[1], &name);
-	/* The compiler would make branches of the parts, each of which doubles the verifier's work. */
+	/* Else the compiler makes branches of the parts, which double the verifier's work. */
 	xway_opaque(first);
 	xway_opaque(second);
 	if (first && second)

@@ -145,21 +145,22 @@ fn is_of_flood(frame: &[u8]) -> bool {
     frame.windows(PAYLOAD.len()).any(|part| part == PAYLOAD)
 }
 
+/// Takes the interface from the router; a process that holds its namespace.
+type Leave = fn(&Net) -> Option<Child>;
+
 #[test]
 fn an_interface_that_vanishes_while_it_is_routed_to() {
     let frame = from_a("10.0.2.2", 7).udp(PAYLOAD).unwrap();
-    let moved = |net: &Net| {
+    let moved: Leave = |net| {
         let child = net.net.c.command("sleep").unwrap().arg("30").spawn().unwrap();
         net.ip(&format!("link set eth1 netns {}", child.id()));
         Some(child)
     };
-    let deleted = |net: &Net| {
+    let deleted: Leave = |net| {
         net.ip("link del eth1");
         None
     };
-    let ways: [(&str, &dyn Fn(&Net) -> Option<Child>); 2] =
-        [("moved", &moved), ("deleted", &deleted)];
-    for (way, leave) in ways {
+    for (way, leave) in [("moved", moved), ("deleted", deleted)] {
         let net = Net::followed(&LinkOptions::default());
         let mut helper = None;
         let sent = flood(&net.net.a, std::slice::from_ref(&frame), || {
