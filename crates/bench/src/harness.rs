@@ -15,6 +15,7 @@ use anyhow::{Result, bail, ensure};
 use report::Bench;
 
 use crate::progress::{Measurement, Plan, Progress};
+use crate::selection::Selection;
 use crate::transient::Transient;
 
 /// Runs the arms of a scenario in rounds and reports progress.
@@ -23,6 +24,7 @@ pub struct Harness<'p> {
     window: Duration,
     progress: &'p mut dyn Progress,
     interrupt: Option<&'p dyn Fn() -> bool>,
+    selection: Selection,
 }
 
 /// One alternative that is measured against the others.
@@ -114,13 +116,36 @@ impl<'p> Harness<'p> {
     /// Creates a harness; `seconds` is the duration of one turn.
     pub fn new(rounds: usize, seconds: f64, progress: &'p mut dyn Progress) -> Self {
         let window = Duration::from_secs_f64(seconds);
-        Self { rounds, window, progress, interrupt: None }
+        let selection = Selection::default();
+        Self { rounds, window, progress, interrupt: None, selection }
     }
 
     /// Ends the run early when `is_over` returns `true`; it is called between two arms.
     pub fn interrupted_by(mut self, is_over: &'p dyn Fn() -> bool) -> Self {
         self.interrupt = Some(is_over);
         self
+    }
+
+    /// Measures only some of the arms.
+    pub fn only(mut self, selection: Selection) -> Self {
+        self.selection = selection;
+        self
+    }
+
+    /// Whether an arm of this name is measured, so that what it needs must be set up.
+    pub(crate) fn measures(&self, arm: &str) -> bool {
+        self.selection.contains(arm)
+    }
+
+    /// # Errors
+    /// When nothing was measured because no arm was selected.
+    pub(crate) fn check(&self, bench: &Bench) -> Result<()> {
+        let is_empty = bench.rounds().is_empty() && !self.selection.is_everything();
+        ensure!(
+            !is_empty,
+            "nothing was measured: `--only` selects none of the rows, or absent ones"
+        );
+        Ok(())
     }
 
     /// Shows a message to the user.
@@ -139,6 +164,11 @@ impl<'p> Harness<'p> {
     /// # Errors
     /// When no arm returned a value that counts.
     pub fn interleave(&mut self, bench: &mut Bench, arms: &mut [Arm]) -> Result<()> {
+        let mut arms: Vec<&mut Arm> =
+            arms.iter_mut().filter(|arm| self.measures(&arm.name)).collect();
+        if arms.is_empty() && !self.selection.is_everything() {
+            return Ok(());
+        }
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let (rounds, window) = (self.rounds, self.window);
         self.progress.begin(Plan { arms: &names, rounds, window });
@@ -146,15 +176,16 @@ impl<'p> Harness<'p> {
             for turn in 0..arms.len() {
                 if self.is_interrupted() {
                     bench.cut(format!("interrupted in {}", self.called(round)));
-                    return end(bench, arms);
+                    return end(bench, &arms);
                 }
                 // The first round that counts begins with the first arm, so rows keep its order.
                 let begin = round + arms.len() - 1;
-                self.turn(bench, round, &mut arms[(begin + turn) % arms.len()]);
+                let count = arms.len();
+                self.turn(bench, round, arms[(begin + turn) % count]);
             }
             self.progress.round_ended(bench);
         }
-        end(bench, arms)
+        end(bench, &arms)
     }
 
     /// Runs one arm's turn in a round.
@@ -230,9 +261,12 @@ impl<'p> Harness<'p> {
 }
 
 /// Notes missing values in the report.
-fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
-    let (few, some): (Vec<&Arm>, Vec<&Arm>) =
-        arms.iter().filter(|arm| arm.missed > 0).partition(|arm| arm.had * 2 < arm.rounds());
+fn end(bench: &mut Bench, arms: &[&mut Arm]) -> Result<()> {
+    let (few, some): (Vec<&Arm>, Vec<&Arm>) = arms
+        .iter()
+        .map(|arm| &**arm)
+        .filter(|arm| arm.missed > 0)
+        .partition(|arm| arm.had * 2 < arm.rounds());
     for arm in few {
         arm.rows.iter().for_each(|row| _ = bench.remove(row));
         let (missed, rounds, why) = (arm.missed, arm.rounds(), &arm.why);

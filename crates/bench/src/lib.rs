@@ -17,12 +17,14 @@ mod nic;
 pub mod path;
 mod progress;
 mod scenario;
+mod selection;
 mod testbed;
 mod transient;
 
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
 pub use progress::{Measurement, Plan, Progress, Silent};
 pub use scenario::router;
+pub use selection::{Pattern, Selection};
 pub use testbed::Testbed;
 pub use transient::Transient;
 
@@ -124,6 +126,7 @@ impl Scenario {
         }
         let watch = CpuWatch::begin();
         let mut bench = (self.run)(harness, testbed)?;
+        harness.check(&bench)?;
         watch.end(&mut bench);
         if bench.notes().about.is_none() {
             bench.about(self.about);

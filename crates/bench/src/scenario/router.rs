@@ -6,11 +6,14 @@
 //! number of destinations. Each set of routes is given to the kernel once, because a table takes
 //! seconds, and the arms take turns.
 
+mod alone;
 mod figure;
 mod net;
 mod table;
 mod way;
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -23,8 +26,10 @@ use traffic::Template;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{ActiveHook, Span};
 use crate::{Effort, Kind, Scenario, Testbed};
+use alone::Alone;
 pub use net::{Inserted, Net};
 pub use table::{Family, Table};
+use way::Setup;
 pub use way::{Loaded, Memory, Way, XDP_FORWARD};
 
 /// The scenario `router`.
@@ -77,6 +82,9 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
     let tables = tables.collect::<Result<Vec<_>>>()?;
     let mut routers = Vec::new();
     for routes in Routes::ALL {
+        if !is_selected(harness, routes, plan) {
+            continue;
+        }
         match Router::build(harness, &mut bench, routes, &tables) {
             Ok(router) => routers.push(router),
             Err(fault) => {
@@ -84,9 +92,11 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
             }
         }
     }
+    let listed = tables.iter().map(|table| Ok((table.family(), table.destinations(net::LISTED)?)));
+    let listed = listed.collect::<Result<BTreeMap<_, _>>>()?;
     let mut arms = Vec::new();
     for table in &tables {
-        let destinations = table.destinations(net::LISTED)?;
+        let destinations = &listed[&table.family()];
         for count in &plan.destinations {
             for router in &routers {
                 let is_swept = router.routes != Routes::FourHops || *count == plan.usual();
@@ -96,6 +106,9 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
                     router.arm(loaded, row, stream.clone())
                 };
                 arms.extend(router.ways().filter(|_| is_swept).map(arm));
+                if router.is_measured_alone(*count, plan) {
+                    arms.extend(router.alone(table.family(), &destinations[..*count]));
+                }
             }
         }
     }
@@ -107,6 +120,17 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
         bench.note(format!("The tables were taken away in {:.1} s.", took.as_secs_f64()));
     }
     Ok(bench)
+}
+
+/// Whether any row with these routes is measured.
+fn is_selected(harness: &Harness, routes: Routes, plan: &Plan) -> bool {
+    let rows = Way::ALL.into_iter().flat_map(|way| {
+        let families = plan.routes.iter().map(|(family, _)| *family);
+        families.flat_map(move |family| {
+            plan.destinations.iter().map(move |count| row(way, family, routes, *count))
+        })
+    });
+    rows.into_iter().any(|row| harness.measures(&row) || harness.measures(&format!("alone/{row}")))
 }
 
 /// Adds the notes of every run.
@@ -231,6 +255,31 @@ impl Router {
                 Value::new(&row, "pps", span.rate()),
                 Value::new(format!("lost/{row}"), "%", span.lost()),
             ])
+        })
+    }
+
+    /// Programs alone: with one route by the number of destinations, with others once.
+    fn is_measured_alone(&self, count: usize, plan: &Plan) -> bool {
+        match self.routes {
+            Routes::One => count != plan.usual() || plan.destinations.len() == 1,
+            Routes::FourHops => false,
+            Routes::Full => count == plan.usual(),
+        }
+    }
+
+    fn alone<'a>(
+        &'a self,
+        family: Family,
+        destinations: &'a [IpAddr],
+    ) -> impl Iterator<Item = Arm<'a>> {
+        let ways = self
+            .ways()
+            .filter(|(way, loaded)| loaded.is_some() && *way != Way::Ours(Memory::Unfollowed));
+        ways.map(move |(way, _)| {
+            let row = row(way, family, self.routes, destinations.len());
+            let setup = Setup { fields: self.routes.fields(), ..Setup::default() };
+            Alone { net: &self.net, way, setup, tag: None, destinations }
+                .arm(format!("alone/{row}"))
         })
     }
 

@@ -19,6 +19,16 @@ pub enum Size {
 }
 
 impl Size {
+    /// The number of bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Byte => 1,
+            Self::Half => 2,
+            Self::Word => 4,
+            Self::Double => 8,
+        }
+    }
+
     const fn code(self) -> u8 {
         match self {
             Self::Byte => SIZE_B,

@@ -41,6 +41,11 @@ pub struct BenchRunArgs {
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 
+    /// Measure only the rows whose names begin with these parts; `*` is any part:
+    /// `--only 'ours/*/full,redirect'`. Repeatable
+    #[arg(long, value_name = "ROW", value_delimiter = ',')]
+    pub only: Vec<bench::Pattern>,
+
     /// Number of rounds after one warm-up round; each runs every arm once. The scenario's own
     /// number without it
     #[arg(long, value_name = "N", value_parser = rounds)]

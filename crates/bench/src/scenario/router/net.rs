@@ -27,11 +27,11 @@ use crate::hook::limit;
 /// The lab that routes are measured in.
 #[derive(Debug)]
 pub struct Net {
-    sender: Place,
+    pub(super) sender: Place,
     pub(super) near: Place,
     pub(super) far: Place,
     pub(super) sink: Place,
-    cpu: usize,
+    pub(super) cpu: usize,
     /// The hosts and links of the lab.
     pub lab: Router,
 }
@@ -145,7 +145,7 @@ impl Net {
     /// has the same length, so that making the frames costs the same.
     pub fn stream(&self, destinations: &[IpAddr]) -> Result<Template> {
         let is_ipv6 = destinations.iter().any(IpAddr::is_ipv6);
-        let source: IpAddr = if is_ipv6 { SENDER6.into() } else { self.sender.ipv4()?.into() };
+        let source = self.source(is_ipv6)?;
         let address = |address: &IpAddr| address.to_string().as_str().into();
         let list = destinations.iter().cycle().take(LISTED).map(address).collect();
         let vary = Vary { pool: Pool::List(list), step: 1, order: Order::Sequence };
@@ -160,6 +160,11 @@ impl Net {
             ..Quick::new(QuickProtocol::Udp)
         };
         Ok(quick.stream().template(0, MTU)?)
+    }
+
+    /// The sender's address.
+    pub(super) fn source(&self, is_ipv6: bool) -> Result<IpAddr> {
+        Ok(if is_ipv6 { SENDER6.into() } else { self.sender.ipv4()?.into() })
     }
 
     /// Sends at the highest rate, or at `rate` frames per second.
@@ -216,7 +221,7 @@ fn hops(family: Family) -> [IpAddr; 4] {
 
 const SENDER6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 2);
 /// An IPv6 frame with as much after the headers as [`FRAME`].
-const FRAME6: usize = FRAME + 20;
+pub(super) const FRAME6: usize = FRAME + 20;
 const SNMP: &str = "/proc/thread-self/net/snmp";
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
 /// Length of a flood's list; the largest number of destinations that can be distinguished.

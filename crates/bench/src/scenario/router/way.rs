@@ -8,9 +8,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use functions::route::abi::{Control, Fields};
-use functions::route::{self, Config, Maps, Nat};
+use functions::route::{self, Config, Maps, Nat, Port};
 use functions::stats::{self, Stats};
-use kernel::{LoadOptions, Object, Program};
+use kernel::{LoadOptions, Map, Object, Program};
 use spec::asm::Reg::{R1, R2, R3, R4};
 use spec::asm::{self, Assembler, Helper};
 use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
@@ -38,6 +38,16 @@ pub enum Memory {
     Unfollowed,
     /// Nothing.
     Off,
+}
+
+/// What this project's program does besides routing; the others do not know it.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// The fields that decide where packets go in the lab.
+    pub fields: Fields,
+    pub config: Config,
+    /// Ports besides the two interfaces.
+    pub ports: Vec<Port>,
 }
 
 /// A program that routes between the interfaces of a lab.
@@ -76,19 +86,66 @@ impl Way {
     /// # Errors
     /// The program is not there, or the kernel refuses it.
     pub fn load(self, net: &Net, fields: Fields) -> Result<Option<Loaded>> {
-        let loaded = match self {
-            Self::Linux => return Ok(None),
-            Self::Ours(memory) => {
-                Loaded { object: ours(net, memory, fields)?, name: route::PROGRAM }
-            }
-            Self::Redirect => Loaded { object: redirect(net)?, name: REDIRECT },
-            Self::XdpForward(name) => Loaded { object: xdp_forward(net)?, name },
-        };
-        Ok(Some(loaded))
+        let setup = Setup { fields, ..Setup::default() };
+        let Some((spec, name)) = self.spec(net, &setup)? else { return Ok(None) };
+        self.start(net, &setup, &spec, name).map(Some)
+    }
+
+    /// Its object and the name of its program; `None` for Linux.
+    pub(super) fn spec(self, net: &Net, setup: &Setup) -> Result<Option<(Spec, &'static str)>> {
+        Ok(match self {
+            Self::Linux => None,
+            Self::Ours(memory) => Some((ours(&setup.config(memory))?, route::PROGRAM)),
+            Self::Redirect => Some((redirect(net)?, REDIRECT)),
+            Self::XdpForward(name) => Some((xdp_forward()?, name)),
+        })
+    }
+
+    /// Loads the program and fills its maps.
+    pub(super) fn start(
+        self,
+        net: &Net,
+        setup: &Setup,
+        spec: &Spec,
+        name: &'static str,
+    ) -> Result<Loaded> {
+        let programs = Some(vec![name.to_owned()]);
+        let object = Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() })?;
+        match self {
+            Self::Linux => {}
+            Self::Ours(memory) => prepare(net, &object, setup, memory)?,
+            Self::Redirect => admit(net, &object, (PORTS, 0))?,
+            Self::XdpForward(_) => admit(net, &object, ("xdp_tx_ports", net.far.ifindex()?.0))?,
+        }
+        Ok(Loaded { object, name })
+    }
+}
+
+impl Setup {
+    fn config(&self, memory: Memory) -> Config {
+        let mut config = self.config.clone();
+        if memory == Memory::Off {
+            config.memory = 0;
+        }
+        config
+    }
+}
+
+impl Default for Setup {
+    /// Translates nothing and routes between the lab's two interfaces.
+    fn default() -> Self {
+        let config = Config { nat: Nat::Off, ..Config::default() };
+        Self { fields: Fields::default(), config, ports: Vec::new() }
     }
 }
 
 impl Loaded {
+    /// # Errors
+    /// The object has no such map.
+    pub(super) fn map(&self, name: &str) -> Result<&Map> {
+        Ok(self.object.map(name)?)
+    }
+
     /// # Errors
     /// The object has no such program.
     pub fn program(&self) -> Result<&Program> {
@@ -106,33 +163,31 @@ impl Loaded {
     }
 }
 
-/// Translates nothing and routes between two interfaces.
-fn ours(net: &Net, memory: Memory, fields: Fields) -> Result<Object> {
-    let mut config = Config { nat: Nat::Off, ..Config::default() };
-    if memory == Memory::Off {
-        config.memory = 0;
-    }
-    let mut spec = Spec::parse("route", route::OBJECT)?;
+fn ours(config: &Config) -> Result<Spec> {
+    let mut spec = Spec::parse("route", config.object())?;
     config.apply(&mut spec)?;
     config.size_memory(&mut spec, sys::cpu::possible()?)?;
     // As `xway route start` does: each interface has a program that knows its port's number.
     spec.set_global(route::INGRESS, &0_u32.to_le_bytes())?;
-    let object = Object::load(&spec, &LoadOptions::default())?;
+    Ok(spec)
+}
+
+fn prepare(net: &Net, object: &Object, setup: &Setup, memory: Memory) -> Result<()> {
     let maps = Maps::find(|name| object.map(name))?;
-    let ports = [port(&net.near)?, port(&net.far)?];
-    net.far.run(|| route::update(&config, &ports, &maps).map(drop))??;
+    let ports = [&[port(&net.near)?, port(&net.far)?], &*setup.ports].concat();
+    net.far.run(|| route::update(&setup.config, &ports, &maps).map(drop))??;
     if memory == Memory::Followed {
         // As a follower does; rules and routes do not change during a run.
-        let (generation, valid_until) = (1, u64::MAX);
+        let (generation, valid_until, fields) = (1, u64::MAX, setup.fields);
         let control = Control { generation, valid_until, fields, ..Control::default() };
         object.map(route::CONTROL)?.update(&[0; 4], &control.to_bytes(), Expect::Any)?;
     }
-    Ok(object)
+    Ok(())
 }
 
 /// Writes the sink's and its own interface's address, which the driver's MAC filter would need,
 /// and redirects.
-fn redirect(net: &Net) -> Result<Object> {
+fn redirect(net: &Net) -> Result<Spec> {
     let addresses: Vec<u8> = [net.sink.mac()?.0, net.far.mac()?.0].concat();
     let word = |place: usize| {
         addresses[place..].first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes))
@@ -149,19 +204,14 @@ fn redirect(net: &Net) -> Result<Object> {
     let mut object = asm::Object::new(REDIRECT, "Dual MIT/GPL");
     object.map(one_port(PORTS));
     object.program(a);
-    let object = Object::load(&object.finish()?, &LoadOptions::default())?;
-    admit(net, &object, (PORTS, 0))?;
-    Ok(object)
+    Ok(object.finish()?)
 }
 
-fn xdp_forward(net: &Net) -> Result<Object> {
+fn xdp_forward() -> Result<Spec> {
     let path = std::env::var_os(XDP_FORWARD)
         .with_context(|| format!("not here: {XDP_FORWARD} does not name xdp_forward.bpf.o"))?;
     let bytes = std::fs::read(&path).with_context(|| Path::new(&path).display().to_string())?;
-    let spec = Spec::parse("xdp-forward", &bytes)?;
-    let object = Object::load(&spec, &LoadOptions::default())?;
-    admit(net, &object, ("xdp_tx_ports", net.far.ifindex()?.0))?;
-    Ok(object)
+    Ok(Spec::parse("xdp-forward", &bytes)?)
 }
 
 /// Lets packets leave by the far interface, which the map has under this key.

@@ -1,7 +1,7 @@
 //! `bench run`: scenarios one after the other; one that fails does not stop the next.
 
 use anyhow::{Result, bail};
-use bench::{Harness, Kind, Measurement, Plan, Progress, SCENARIOS, Scenario, Testbed};
+use bench::{Harness, Kind, Measurement, Plan, Progress, SCENARIOS, Scenario, Selection, Testbed};
 use report::bench::Report;
 use report::{Bench, Host, Run};
 
@@ -90,7 +90,8 @@ impl Session {
         let rounds = args.rounds.unwrap_or(scenario.effort.rounds);
         let seconds = args.seconds.unwrap_or(scenario.effort.seconds);
         let mut told = Observers { progress_view, run_writer, round: 0, rounds };
-        let mut harness = Harness::new(rounds, seconds, &mut told).interrupted_by(&is_over);
+        let harness = Harness::new(rounds, seconds, &mut told).interrupted_by(&is_over);
+        let mut harness = harness.only(Selection::new(args.only.clone()));
         let measured = testbed(args).and_then(|testbed| scenario.run(&mut harness, &testbed));
         self.progress_view.end();
         let bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
