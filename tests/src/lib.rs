@@ -34,5 +34,6 @@ pub mod tags;
 pub mod terminal;
 pub mod vm_io;
 pub mod vm_net;
+pub mod words;
 pub mod xsk;
 pub mod xway;

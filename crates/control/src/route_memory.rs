@@ -175,12 +175,10 @@ impl Follower {
     fn update_ports(&self) {
         let found = Netlink::open().and_then(|mut one| Ok((one.links()?, one.addresses()?)));
         let Ok((links, addresses)) = found else { return };
-        let own = own_addresses();
+        let own = own_addresses(&addresses);
         for router in &self.routers {
             let _ = router.ports.update(&links, &addresses);
-            if let Ok(own) = &own {
-                let _ = route::set_own(&router.own, own);
-            }
+            let _ = route::set_own(&router.own, &own);
         }
     }
 

@@ -9,6 +9,7 @@
 use std::process::ExitCode;
 
 use xway_tests::faults::{Options, run};
+use xway_tests::words::number;
 
 const USAGE: &str =
     "usage: faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]";
@@ -38,16 +39,13 @@ fn parse(words: &[String]) -> Result<(Options, bool), String> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().cloned().ok_or_else(|| USAGE.to_owned());
-        let number = |text: String| {
-            text.parse::<u64>().map_err(|_| format!("invalid number `{text}`: {USAGE}"))
-        };
         match word.as_str() {
             "--json" => json = true,
             "--command" => options.commands.push(value()?),
             "--call" => options.call = value()?,
-            "--limit" => options.limit = Some(number(value()?)? as usize),
-            "--seed" => options.seed = number(value()?)?,
-            "--jobs" => options.jobs = number(value()?)? as usize,
+            "--limit" => options.limit = Some(number(&mut words, USAGE)? as usize),
+            "--seed" => options.seed = number(&mut words, USAGE)?,
+            "--jobs" => options.jobs = number(&mut words, USAGE)? as usize,
             _ => return Err(format!("unknown option `{word}`: {USAGE}")),
         }
     }

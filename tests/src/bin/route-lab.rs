@@ -10,6 +10,7 @@
 use std::process::ExitCode;
 
 use xway_tests::route_lab::{Options, run};
+use xway_tests::words::number;
 
 const USAGE: &str = "usage: route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]";
 
@@ -43,16 +44,14 @@ fn parse(words: &[String]) -> Result<(Options, bool), String> {
     let mut options = Options { seed: 1, flaps: 100, networks: 1000, rate_pps: 5000 };
     let (mut json, mut words) = (false, words.iter());
     while let Some(word) = words.next() {
-        let mut number = || {
-            let text = words.next().ok_or(USAGE)?;
-            text.parse::<u64>().map_err(|_| format!("invalid number `{text}`: {USAGE}"))
-        };
         match word.as_str() {
             "--json" => json = true,
-            "--seed" => options.seed = number()?,
-            "--flaps" => options.flaps = number()? as usize,
-            "--networks" => options.networks = number()?.clamp(1, MOST_NETWORKS) as usize,
-            "--rate" => options.rate_pps = number()?.clamp(1, MOST_PPS),
+            "--seed" => options.seed = number(&mut words, USAGE)?,
+            "--flaps" => options.flaps = number(&mut words, USAGE)? as usize,
+            "--networks" => {
+                options.networks = number(&mut words, USAGE)?.clamp(1, MOST_NETWORKS) as usize
+            }
+            "--rate" => options.rate_pps = number(&mut words, USAGE)?.clamp(1, MOST_PPS),
             _ => return Err(format!("unknown option `{word}`: {USAGE}")),
         }
     }

@@ -10,6 +10,7 @@
 use std::process::ExitCode;
 
 use xway_tests::route_truth::{Options, run};
+use xway_tests::words::number;
 
 const USAGE: &str = "usage: route-truth [--seed N] [--packets N] [--case K] [--json]";
 
@@ -44,15 +45,11 @@ fn parse(words: &[String]) -> Result<(Options, bool), String> {
     let (mut options, mut json) = (Options { seed: 1, packets: 5000, case: None }, false);
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let mut number = || {
-            let text = words.next().ok_or(USAGE)?;
-            text.parse::<u64>().map_err(|_| format!("invalid number `{text}`: {USAGE}"))
-        };
         match word.as_str() {
             "--json" => json = true,
-            "--seed" => options.seed = number()?,
-            "--packets" => options.packets = number()? as usize,
-            "--case" => options.case = Some(number()? as usize),
+            "--seed" => options.seed = number(&mut words, USAGE)?,
+            "--packets" => options.packets = number(&mut words, USAGE)? as usize,
+            "--case" => options.case = Some(number(&mut words, USAGE)? as usize),
             _ => return Err(format!("unknown option `{word}`: {USAGE}")),
         }
     }

@@ -4,19 +4,12 @@ use std::net::IpAddr;
 
 use functions::route::{self, Interface};
 use kernel::Map;
-use sys::net::{Address, Link, Netlink};
+use sys::net::{Address, Link};
 
 use crate::error::Result;
 
-/// Brings the extensions of a router's ports to the interfaces as they are now.
-pub(super) fn update(ports: &Map, extensions: &Map) -> Result<()> {
-    let mut netlink = Netlink::open()?;
-    let (links, addresses) = (netlink.links()?, netlink.addresses()?);
-    update_to(&links, &addresses, [ports, extensions])
-}
-
-/// As [`update`], to these interfaces.
-pub(super) fn update_to(
+/// Brings the extensions of a router's ports to these interfaces.
+pub(super) fn update(
     links: &[Link],
     addresses: &[Address],
     [ports, extensions]: [&Map; 2],

@@ -1,43 +1,56 @@
 //! What the programs must know of the host and cannot ask the kernel's lookup for: its own IPv4
-//! addresses, and what of routes and rules the lookup ignores.
+//! addresses, what of routes and rules the lookup ignores, and what ICMP errors state about its
+//! interfaces.
 //!
-//! Rule: with these, packets are left to the stack, which decides; so what is too many costs speed
-//! only. `xway daemon` follows their changes (`route_memory`).
+//! Rule: by the first two, packets are left to the stack, which decides; so what is too many costs
+//! speed only. `xway daemon` follows all changes (`route_memory`).
 
+use std::borrow::Borrow;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use functions::route::{self, Ignored};
 use kernel::Map;
-use sys::net::{Address, Deciding, Netlink, RouteEvents};
+use sys::net::{Address, Deciding, Link, Netlink, RouteEvents};
 
-use crate::error::Result;
+use super::extensions;
+use crate::error::{Error, Result};
 
 /// The state when a router starts.
 #[derive(Debug)]
 pub(crate) struct HostFacts {
-    own: Vec<Ipv4Addr>,
+    links: Vec<Link>,
+    addresses: Vec<Address>,
     ignored: Ignored,
 }
 
 impl HostFacts {
-    /// Reads all addresses and routes of the namespace of the calling thread.
+    /// Reads all interfaces, addresses and routes of the namespace of the calling thread.
     pub fn read() -> Result<Self> {
-        Ok(Self { own: own_addresses()?, ignored: ignored()? })
+        let mut netlink = Netlink::open()?;
+        let (links, addresses) = (netlink.links()?, netlink.addresses()?);
+        Ok(Self { links, addresses, ignored: ignored()? })
     }
 
-    /// Writes them into the maps of a router.
-    pub fn write(&self, own: &Map, control: &Map) -> Result<()> {
-        route::set_own(own, &self.own)?;
-        self.ignored.write(control)?;
-        Ok(())
+    /// Writes them into the maps of a router, which has its ports.
+    pub fn write<M: Borrow<Map>, E>(
+        &self,
+        map: impl Fn(&'static str) -> std::result::Result<M, E>,
+    ) -> Result<()>
+    where
+        Error: From<E>,
+    {
+        route::set_own(map(route::OWN)?.borrow(), &own_addresses(&self.addresses))?;
+        self.ignored.write(map(route::CONTROL)?.borrow())?;
+        let (ports, errors) = (map(route::PORTS)?, map(route::EXTENSIONS)?);
+        extensions::update(&self.links, &self.addresses, [ports.borrow(), errors.borrow()])
     }
 }
 
 /// IPv4 addresses of the host, and the broadcast addresses of its networks: whether packets from
 /// the latter are forwarded depends on the kernel's rules.
-pub(crate) fn own_addresses() -> Result<Vec<Ipv4Addr>> {
-    Ok(Netlink::open()?.addresses()?.iter().flat_map(refused).collect())
+pub(crate) fn own_addresses(addresses: &[Address]) -> Vec<Ipv4Addr> {
+    addresses.iter().flat_map(refused).collect()
 }
 
 fn refused(address: &Address) -> Vec<Ipv4Addr> {

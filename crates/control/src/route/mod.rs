@@ -242,8 +242,7 @@ fn update(generation: &Generation, config: &Config, targets: &[&Target]) -> Resu
         vlans: &vlans,
     };
     route::update(config, &ports(targets)?, &maps)?;
-    extensions::update(&own, &generation.map(route::EXTENSIONS)?)?;
-    HostFacts::read()?.write(&generation.map(route::OWN)?, &generation.map(route::CONTROL)?)
+    HostFacts::read()?.write(|name| generation.map(name))
 }
 
 /// Attaches a program of its own to each interface, because a program that queries a device for
@@ -262,8 +261,7 @@ fn attach(targets: &[&Target], options: &RouteOptions, record: &Record) -> Resul
             let router = load(target, own, program, placement, shared.as_ref())?;
             if shared.is_none() {
                 route::update(config, &routed, &Maps::find(|name| router.map(name))?)?;
-                facts.write(router.map(route::OWN)?, router.map(route::CONTROL)?)?;
-                extensions::update(router.map(route::PORTS)?, router.map(route::EXTENSIONS)?)?;
+                facts.write(|name| router.map(name))?;
                 shared = Some(tables(&spec, |name| router.map(name))?);
             }
             transactions.push(router.install(target, program, placement)?);
@@ -355,8 +353,7 @@ impl<'a> NewRouter<'a> {
         let map = |name: &str| first.map(NAME, name);
         let routed = ports(self.targets)?;
         route::update(config, &routed, &Maps::find(map)?)?;
-        HostFacts::read()?.write(map(route::OWN)?, map(route::CONTROL)?)?;
-        extensions::update(map(route::PORTS)?, map(route::EXTENSIONS)?)?;
+        HostFacts::read()?.write(map)?;
         let shared = tables(&self.spec, map)?;
         let mut all = Vec::new();
         for target in &self.targets[1..] {

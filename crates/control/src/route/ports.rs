@@ -114,7 +114,7 @@ impl LivePorts {
         let maps = PortMaps { tx, ports, index, tagged, vlans };
         let devices: Vec<Ifindex> = maps.live()?.devices().map(Ifindex).collect();
         route::update_ports(&find(&devices, links), &maps)?;
-        extensions::update_to(links, addresses, [ports, &self.extensions])
+        extensions::update(links, addresses, [ports, &self.extensions])
     }
 }
 

@@ -13,7 +13,7 @@ use sys::net::{Ifindex, Link, Netlink, RouteDecision};
 use vm::world::{Route, RouteKind, Rule, RuleFamily, TableId};
 use vm::{VmRuntime, World};
 
-use super::{Ran, steps};
+use super::{Ran, set_apart, steps};
 use crate::Control;
 use crate::composition::link;
 use crate::error::{FunctionError, Result};
@@ -53,8 +53,7 @@ impl EngineRouter {
                 (spec, config)
             }
         };
-        spec.set_global("route_remembers", &0_u32.to_le_bytes())?;
-        spec.set_global(route::INGRESS, &route::MOST_PORTS.to_le_bytes())?;
+        set_apart(&mut spec)?;
         let labels = spec.btf.as_ref().and_then(stats::labels).unwrap_or_default();
         let devices = match own {
             Some(_) => running.iter().map(|(link, _)| link.ifindex).collect(),

@@ -15,7 +15,7 @@ use functions::stats::{self, Stats};
 use kernel::{LoadOptions, Object, TestRun};
 use packet::Mac;
 use serde::Serialize;
-use spec::{Expect, Input, Map as _, Verdict};
+use spec::{Expect, Input, Map as _, Spec, Verdict};
 use sys::errno::{EACCES, EPERM};
 use sys::net::{Link, Netlink};
 
@@ -233,13 +233,17 @@ const SHARED: [&str; 9] = [
     route::EXTENSIONS,
 ];
 
+/// Makes a copy remember nothing, and know its port by the interface of each run.
+fn set_apart(spec: &mut Spec) -> Result<()> {
+    spec.set_global("route_remembers", &0_u32.to_le_bytes())?;
+    Ok(spec.set_global(route::INGRESS, &route::MOST_PORTS.to_le_bytes())?)
+}
+
 /// A copy of a router's program, with its constants and tables; and the names of its reasons.
 fn twin(router: &Generation) -> Result<(Object, Vec<String>)> {
     let record = Record::read(router)?.unwrap_or_default();
     let mut spec = link::router(router, &record)?;
-    // It remembers nothing, and knows its port by the interface of each run.
-    spec.set_global("route_remembers", &0_u32.to_le_bytes())?;
-    spec.set_global(route::INGRESS, &route::MOST_PORTS.to_le_bytes())?;
+    set_apart(&mut spec)?;
     let of_memory = |name: &str| name == route::PROCESSORS || route::SETS.contains(&name);
     let unused = spec.maps.iter_mut().filter(|def| of_memory(&def.name));
     unused.for_each(|def| def.max_entries = 1);
