@@ -21,10 +21,9 @@ xway_inline void *route_after_tags(struct xdp_md *ctx, __u32 bytes)
 }
 
 /* Index of the extension that names the port that the packet came in from. */
-xway_inline __u32 route_extension_of(const struct xdp_md *ctx, const struct route_way *way,
-				     int is_ipv6)
+xway_inline __u32 route_extension_of(const struct xdp_md *ctx, __u32 arrival, int is_ipv6)
 {
-	__u32 number = way->arrival ? (way->arrival >> 4) - 1 : route_ingress_port(ctx);
+	__u32 number = arrival ? (arrival >> 4) - 1 : route_ingress_port(ctx);
 
 	return number * 2 + is_ipv6;
 }
@@ -82,7 +81,8 @@ xway_inline int route_write_error(struct xdp_md *ctx, const struct icmp_error *e
 	if (result < 0)
 		return result;
 	offset = sizeof(struct ethhdr) + tags + headers;
-	if (error->body != error->quote)
+	/* The constant spares the verifier what is never called. */
+	if (route_icmp_extensions && error->body != error->quote)
 		route_write_extension(ctx, offset, error->quote, result, extension);
 	ip = route_after_tags(ctx, tags);
 	icmp = ip + headers - sizeof(*icmp);
@@ -105,21 +105,21 @@ xway_inline int route_write_error(struct xdp_md *ctx, const struct icmp_error *e
 }
 
 /* The error about a packet of at least an IP header; 0 if the stack does something else. */
-xway_inline int route_describe_error(struct icmp_error *error, const void *ip,
-				     enum xway_reason reason, __u32 mtu, int is_ipv6)
+xway_inline int route_describe_error(struct icmp_error *error, const void *ip, int is_ipv6)
 {
 	const struct ipv6hdr *v6 = ip;
 	const struct iphdr *v4 = ip;
 	__u32 total = is_ipv6 ? xway_length(v6->payload_len) + sizeof(*v6) :
 				xway_length(v4->tot_len);
 	__u32 most = is_ipv6 ? ROUTE_QUOTE6 : ROUTE_QUOTE4;
+	__u32 mtu = error->mtu;
 
-	*error = (struct icmp_error){};
+	error->rest = 0;
 	error->quote = total < most ? total : most;
 	error->body = error->quote;
-	if (!route_name_error(error, reason, is_ipv6))
+	if (!route_name_error(error, error->reason, is_ipv6))
 		return 0;
-	if (reason != XWAY_TOO_BIG)
+	if (error->reason != XWAY_TOO_BIG)
 		return 1;
 	return is_ipv6 ? route_is_too_big6(error, v6, mtu) : route_is_too_big4(error, v4, mtu);
 }
@@ -154,19 +154,18 @@ xway_inline int route_find_back(struct xdp_md *ctx, struct bpf_fib_lookup *back,
 	       own[2] == back->ipv6_src[2] && own[3] == back->ipv6_src[3];
 }
 
-xway_inline __u32 route_answer_as(struct xdp_md *ctx, enum xway_reason reason,
-				  const struct route_way *way, __u32 length,
-				  struct bpf_fib_lookup *back, struct icmp_error *error,
-				  int is_ipv6)
+xway_inline __u32 route_answer_as(struct xdp_md *ctx, struct bpf_fib_lookup *back,
+				  struct icmp_error *error, int is_ipv6)
 {
-	__u32 tags = way->arrival & ROUTE_TAG_BYTES, verdict = XDP_TX;
+	__u32 tags = error->arrival & ROUTE_TAG_BYTES, verdict = XDP_TX;
 	void *ip = route_after_tags(ctx, tags), *end = xway_data_end(ctx);
-	__u32 extension = route_extension_of(ctx, way, is_ipv6);
+	__u32 extension = route_extension_of(ctx, error->arrival, is_ipv6);
+	enum xway_reason reason = error->reason;
 	__u64 network;
 	int result;
 
 	if (ip + (is_ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end ||
-	    !route_describe_error(error, ip, reason, way->mtu, is_ipv6))
+	    !route_describe_error(error, ip, is_ipv6))
 		return route_outcome(XDP_PASS, reason);
 	if (is_ipv6 ? route_is_unanswerable6(ip, end) : route_is_unanswerable4(ip, end))
 		return route_outcome(XDP_DROP, XWAY_UNANSWERABLE);
@@ -179,7 +178,7 @@ xway_inline __u32 route_answer_as(struct xdp_md *ctx, enum xway_reason reason,
 	if (!route_find_back(ctx, back, error, ip, is_ipv6) ||
 	    !route_find_exit(ctx, back->ifindex, &error->exit))
 		return route_outcome(XDP_PASS, reason);
-	result = route_write_error(ctx, error, back, length, tags, extension, is_ipv6);
+	result = route_write_error(ctx, error, back, error->length, tags, extension, is_ipv6);
 	if (result < 0)
 		return route_outcome(result == -1 ? XDP_PASS : XDP_DROP, reason);
 	if (error->exit != ROUTE_UNKNOWN_PORT)
@@ -187,23 +186,38 @@ xway_inline __u32 route_answer_as(struct xdp_md *ctx, enum xway_reason reason,
 	return route_outcome(verdict, error->sent);
 }
 
-/* Sends the ICMP error about the packet in a frame of this length: see route_outcome(). */
-xway_global int route_answer(struct xdp_md *ctx, __u32 reason, const struct route_way *way,
-			     __u32 length)
+/* Sends the ICMP error that this processor has to send: see route_outcome(). */
+xway_global int route_answer(struct xdp_md *ctx)
 {
 	struct bpf_fib_lookup *back = route_query();
 	__u32 only = 0;
 	struct icmp_error *error = bpf_map_lookup_elem(&route_errors, &only);
 	__u8 *version;
 
-	if (!back || !error || !way)
-		return route_outcome(XDP_PASS, reason);
-	version = route_after_tags(ctx, way->arrival & ROUTE_TAG_BYTES);
+	if (!back || !error)
+		return XDP_PASS;
+	version = route_after_tags(ctx, error->arrival & ROUTE_TAG_BYTES);
 	if ((void *)(version + 1) > xway_data_end(ctx))
-		return route_outcome(XDP_PASS, reason);
+		return route_outcome(XDP_PASS, error->reason);
 	if (*version >> 4 == 6)
-		return route_answer_as(ctx, reason, way, length, back, error, 1);
-	return route_answer_as(ctx, reason, way, length, back, error, 0);
+		return route_answer_as(ctx, back, error, 1);
+	return route_answer_as(ctx, back, error, 0);
+}
+
+/* Sends the ICMP error about a packet that is not forwarded for a reason; as above. */
+xway_inline int route_refuse_packet(struct xdp_md *ctx, enum xway_reason reason,
+				    const struct route_way *way, __u32 length)
+{
+	__u32 only = 0;
+	struct icmp_error *error = bpf_map_lookup_elem(&route_errors, &only);
+
+	if (!error)
+		return route_outcome(XDP_PASS, reason);
+	error->reason = reason;
+	error->mtu = way->mtu;
+	error->arrival = way->arrival;
+	error->length = length;
+	return route_answer(ctx);
 }
 
 #endif

@@ -45,8 +45,15 @@ xway_inline __u32 route_outcome(__u32 verdict, enum xway_reason reason)
 	return verdict | reason << 8;
 }
 
-/* An error that is to be sent. */
+/* An error that is to be sent, and first what it is about. */
 struct icmp_error {
+	/* Reason why the packet is not forwarded. */
+	enum xway_reason reason;
+	__u32 mtu;
+	/* As in `struct route_way`. */
+	__u32 arrival;
+	/* Bytes of the frame. */
+	__u32 length;
 	__u8 kind;
 	__u8 code;
 	/* Bytes of the packet that are quoted. */
@@ -61,7 +68,10 @@ struct icmp_error {
 	enum xway_reason sent;
 };
 
-/* The error of this processor, which is not on the stack for the reason given in query.h. */
+/*
+ * The error of this processor, which is not on the stack for the reason given in query.h. What it
+ * is about is in it, too, so that the verifier follows all reasons together.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -47,9 +47,12 @@ struct {
 	__type(value, __u32);
 } route_index SEC(".maps");
 
-/* Interfaces that packets may leave through, keyed by the number of the port. */
+/*
+ * Interfaces that packets may leave through, keyed by the number of the port. A hash, because the
+ * kernel lets programs with and without fragments share no devmap.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
 	__uint(max_entries, ROUTE_PORTS);
 	__type(key, __u32);
 	__type(value, __u32);

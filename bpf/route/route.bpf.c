@@ -266,7 +266,7 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 
 	if (ROUTE_SENDS_ERRORS && route_icmp_errors && route_has_error(reason) &&
 	    !(way.arrival & ROUTE_TRANSLATED)) {
-		answer = route_answer(ctx, reason, &way, length);
+		answer = route_refuse_packet(ctx, reason, &way, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;
 	} else {
