@@ -20,6 +20,7 @@
 
 #include "clock.h"
 #include "event.h"
+#include "scratch.h"
 
 /* Times are the high 48 bits of a bucket, and wrap. */
 #define FILTER_TIME_MASK 0xffffffffffffULL
@@ -130,27 +131,6 @@ xway_inline __u32 filter_bucket(const struct filter_line *line, __u64 tag, __u64
 	return filter_lower(even, odd) & (FILTER_WAYS - 1);
 }
 
-/* Buckets of a packet's levels, before and after. */
-struct filter_found {
-	__u32 line;
-	__u32 number;
-	__u64 tag;
-	__u64 old;
-	__u64 next;
-};
-
-struct filter_levels {
-	struct filter_found found[FILTER_LEVELS];
-};
-
-/* For one packet at a time on a processor, because the stack is small. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct filter_levels);
-} filter_scratch SEC(".maps");
-
 /* The demand of a packet on a limit. */
 struct filter_demand {
 	const struct filter_packet *packet;
@@ -214,12 +194,14 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 	struct filter_limit *limit = bpf_map_lookup_elem(&filter_limits, &number);
 	__u32 zero = 0;
 	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
-	struct filter_levels *levels = bpf_map_lookup_elem(&filter_scratch, &zero);
+	struct xway_scratch *scratch = filter_scratch();
 	struct filter_demand demand = { .packet = packet, .seed = seed, .tokens = 1 };
+	struct filter_levels *levels;
 	__u32 first;
 
-	if (!limit || !seed || !levels)
+	if (!limit || !seed || !scratch)
 		return 0;
+	levels = &scratch->levels;
 	demand.now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
 	if (limit->unit == FILTER_BYTES)
 		demand.tokens = packet->length;

@@ -18,6 +18,7 @@
 
 #include "event.h"
 #include "part.h"
+#include "scratch.h"
 
 /* Properties of the host whose listeners the proxy answers for. */
 const volatile struct filter_syn filter_syn = {
@@ -31,69 +32,6 @@ const volatile struct filter_syn filter_syn = {
 #define FILTER_LISTENING 10
 #define FILTER_AF_INET 2
 #define FILTER_AF_INET6 10
-
-/* Bytes of a segment that are loaded and summed together. */
-#define FILTER_CHUNK 512
-/* A request may carry data (TCP Fast Open); this holds the largest of a 9000-byte MTU. */
-#define FILTER_CHUNKS 18
-
-/* The options of a request. Names without filter_ are not shared with user space. */
-struct syn_request {
-	__u32 time;
-	__u32 has_time;
-	__u32 has_sack;
-	/* FILTER_TIME_NO_SCALE for none. */
-	__u32 scale;
-};
-
-/* An answer's TCP header, options in whole words. */
-struct syn_answer {
-	struct tcphdr header;
-	__u32 options[5];
-};
-_Static_assert(sizeof(struct syn_answer) == 40, "no hidden padding");
-
-/* An IP header, in IPv4 with its options. */
-union syn_ip {
-	struct iphdr v4;
-	struct ipv6hdr v6;
-	__u8 bytes[64];
-};
-
-/* A segment with its TCP header, or a part of it. */
-union syn_segment {
-	struct tcphdr header;
-	__u8 bytes[FILTER_CHUNK];
-	__u32 words[FILTER_CHUNK / 4];
-};
-
-/* Memory to check a request and make its answer, because the stack is too small. */
-struct syn_desk {
-	union syn_ip ip;
-	union syn_segment segment;
-	struct syn_answer answer;
-	struct syn_request request;
-	struct bpf_sock_tuple tuple;
-	struct bpf_fib_lookup fib;
-	__u8 macs[12];
-	__u32 cookie;
-	/* Bytes of TCP's header. */
-	__u32 length;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct syn_desk);
-} filter_desk SEC(".maps");
-
-xway_inline struct syn_desk *filter_find_desk(void)
-{
-	__u32 only = 0;
-
-	return bpf_map_lookup_elem(&filter_desk, &only);
-}
 
 xway_inline int filter_is_ipv4(const struct filter_packet *packet)
 {

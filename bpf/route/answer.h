@@ -190,12 +190,13 @@ xway_inline __u32 route_answer_as(struct xdp_md *ctx, struct bpf_fib_lookup *bac
 xway_global int route_answer(struct xdp_md *ctx)
 {
 	struct bpf_fib_lookup *back = route_query();
-	__u32 only = 0;
-	struct icmp_error *error = bpf_map_lookup_elem(&route_errors, &only);
+	struct xway_scratch *scratch = route_scratch();
+	struct icmp_error *error;
 	__u8 *version;
 
-	if (!back || !error)
+	if (!back || !scratch)
 		return XDP_PASS;
+	error = &scratch->error;
 	version = route_after_tags(ctx, error->arrival & ROUTE_TAG_BYTES);
 	if ((void *)(version + 1) > xway_data_end(ctx))
 		return route_outcome(XDP_PASS, error->reason);
@@ -208,15 +209,14 @@ xway_global int route_answer(struct xdp_md *ctx)
 xway_inline int route_refuse_packet(struct xdp_md *ctx, enum xway_reason reason,
 				    const struct route_way *way, __u32 length)
 {
-	__u32 only = 0;
-	struct icmp_error *error = bpf_map_lookup_elem(&route_errors, &only);
+	struct xway_scratch *scratch = route_scratch();
 
-	if (!error)
+	if (!scratch)
 		return route_outcome(XDP_PASS, reason);
-	error->reason = reason;
-	error->mtu = way->mtu;
-	error->arrival = way->arrival;
-	error->length = length;
+	scratch->error.reason = reason;
+	scratch->error.mtu = way->mtu;
+	scratch->error.arrival = way->arrival;
+	scratch->error.length = length;
 	return route_answer(ctx);
 }
 

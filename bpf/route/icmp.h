@@ -25,6 +25,7 @@
 
 #include "icmp_limit.h"
 #include "port.h"
+#include "scratch.h"
 
 /* Whether errors are sent by this program. */
 const volatile __u32 route_icmp_errors = 1;
@@ -44,40 +45,6 @@ xway_inline __u32 route_outcome(__u32 verdict, enum xway_reason reason)
 {
 	return verdict | reason << 8;
 }
-
-/* An error that is to be sent, and first what it is about. */
-struct icmp_error {
-	/* Reason why the packet is not forwarded. */
-	enum xway_reason reason;
-	__u32 mtu;
-	/* As in `struct route_way`. */
-	__u32 arrival;
-	/* Bytes of the frame. */
-	__u32 length;
-	__u8 kind;
-	__u8 code;
-	/* Bytes of the packet that are quoted. */
-	__u16 quote;
-	/* Bytes after the ICMP header: the quote, or with an extension more. */
-	__u32 body;
-	/* The second word of the ICMP header. */
-	__be32 rest;
-	/* The port by which it leaves. */
-	__u32 exit;
-	/* The reason under which it is counted. */
-	enum xway_reason sent;
-};
-
-/*
- * The error of this processor, which is not on the stack for the reason given in query.h. What it
- * is about is in it, too, so that the verifier follows all reasons together.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct icmp_error);
-} route_errors SEC(".maps");
 
 /* The message for a reason to refuse a packet; without `sent` there is none. */
 struct icmp_message {

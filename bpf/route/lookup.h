@@ -18,8 +18,8 @@
 #include "memory4.h"
 #include "memory6.h"
 #include "port.h"
-#include "query.h"
 #include "sample.h"
+#include "scratch.h"
 
 /* The ports of the packet at the cursor, or NULL if it has none. */
 xway_inline const __be32 *route_ports_at(const struct xway_cursor *cur, int protocol)

@@ -3,8 +3,9 @@
  * The memory of routes: results of the kernel's lookups, for each processor.
  *
  * A lookup takes over 100 ns, a remembered one a few. Each processor has a table of sets of two
- * entries; the seeded hash of what a lookup is by selects the set, so that no sender can choose
- * addresses that share one. An entry is valid for a generation of its processor, which ends when
+ * entries. A seeded hash of what a lookup is by selects two sets, so that no sender can choose
+ * addresses that share them; the second one is used where the first is full, so that nearly all
+ * places are. An entry is valid for a generation of its processor, which ends when
  * user space, which follows the kernel's changes, requests it, and at each tick of the kernel's
  * clock while there is no such process: then a change of routes takes effect a tick late at most.
  * memory4.h and memory6.h have the entries of the two families.
@@ -25,6 +26,9 @@
 /* Without the bits of ECN, which decide nothing. */
 #define ROUTE_DSCP4 0xfc
 #define ROUTE_LABEL6 xway_htonl(0x0fcfffff)
+
+/* Places that an entry may have: those of both sets. */
+#define ROUTE_PLACES (2 * ROUTE_WAYS)
 
 /* The greatest MTU of an entry: no packet is longer. */
 #define ROUTE_MOST_MTU 0xffff
@@ -140,14 +144,24 @@ xway_inline __u32 route_selected(__u64 differs)
 	return second & 1;
 }
 
-/* The entry to replace: one that is not valid, or else each in turn. */
-xway_inline __u32 route_victim(__u64 first, __u64 second, const struct route_processor *own)
+/*
+ * The entry to replace, of those with these first words: the first one that is not valid, or else
+ * each in turn.
+ */
+xway_inline __u32 route_victim(const __u64 *heads, const struct route_processor *own)
 {
-	if (!route_is_valid(first, own))
-		return 0;
-	if (!route_is_valid(second, own))
-		return 1;
-	return own->misses & 1;
+	xway_unroll
+	for (__u32 i = 0; i < ROUTE_PLACES; i++) {
+		if (!route_is_valid(heads[i], own))
+			return i;
+	}
+	return own->misses & (ROUTE_PLACES - 1);
+}
+
+/* The hash that selects the second set, from that which selects the first. */
+xway_inline __u64 route_second_hash(__u64 hash)
+{
+	return hash * 0xbf58476d1ce4e5b9;
 }
 
 /* Index of a set in the maps, in which each processor has the same number of sets. */

@@ -39,13 +39,18 @@ xway_inline struct route_name4 route_name4(const struct route_flow *flow,
 	};
 }
 
-/* The set in which the flow is remembered; NULL if this processor has no memory. */
-xway_inline struct route_set4 *route_set4(const struct route_name4 *name, __u32 processor)
+/* Selects the first set. */
+xway_inline __u64 route_hash4(const struct route_name4 *name)
 {
 	__u64 few = name->ports | name->head >> 32 << 32;
-	__u64 hash = ((__u32)name->addresses + route_seed[0]) *
+	return ((__u32)name->addresses + route_seed[0]) *
 			     ((name->addresses >> 32) + route_seed[1]) +
 		     (few + route_seed[2]) * route_seed[3];
+}
+
+/* The set that a hash selects; NULL if this processor has no memory. */
+xway_inline struct route_set4 *route_set4(__u64 hash, __u32 processor)
+{
 	__u32 index = route_set_index(processor, hash);
 
 	return bpf_map_lookup_elem(&route_sets4, &index);
@@ -58,51 +63,63 @@ xway_inline __u64 route_differs4(const struct route_entry4 *entry, const struct 
 	       (entry->ports ^ name->ports);
 }
 
-/* Where a flow is remembered. */
+/* Where a flow is or can be remembered. */
 struct route_place4 {
 	struct route_name4 name;
 	/* NULL if this processor has no memory. */
-	struct route_set4 *set;
+	struct route_set4 *sets[2];
 };
 
-/* Finds the place of a flow, and its way if it is remembered; 1 if it is. */
+/* Finds the places of a flow, and its way if it is remembered; 1 if it is. */
 xway_inline int route_recall4(const struct route_flow *flow, const struct route_processor *own,
 			       __u32 processor, struct route_place4 *place,
 			       struct route_way *way)
 {
 	struct route_name4 name = route_name4(flow, own);
-	struct route_set4 *set = route_set4(&name, processor);
-	const struct route_entry4 *entry;
-	__u64 first, second;
+	__u64 hash = route_hash4(&name);
 
 	place->name = name;
-	place->set = set;
-	if (!set)
-		return 0;
-	first = route_differs4(&set->entries[0], &name);
-	second = route_differs4(&set->entries[1], &name);
-	/* Else the compiler makes branches of the parts, which double the verifier's work. */
-	xway_opaque(first);
-	xway_opaque(second);
-	if (first && second)
-		return 0;
-	entry = &set->entries[route_selected(first)];
-	way->egress = entry->egress;
-	way->mtu = entry->mtu;
-	way->mac = entry->mac;
-	return 1;
+	xway_unroll
+	for (int i = 0; i < 2; i++) {
+		struct route_set4 *set = route_set4(hash, processor);
+		const struct route_entry4 *entry;
+		__u64 first, second;
+
+		place->sets[i] = set;
+		if (!set)
+			return 0;
+		first = route_differs4(&set->entries[0], &name);
+		second = route_differs4(&set->entries[1], &name);
+		/* Else the compiler makes branches of the parts: more work for the verifier. */
+		xway_opaque(first);
+		xway_opaque(second);
+		if (!first || !second) {
+			entry = &set->entries[route_selected(first)];
+			way->egress = entry->egress;
+			way->mtu = entry->mtu;
+			way->mac = entry->mac;
+			return 1;
+		}
+		hash = route_second_hash(hash);
+	}
+	return 0;
 }
 
 xway_inline void route_remember4(const struct route_place4 *place,
 				  const struct route_processor *own, const struct route_way *way)
 {
+	struct route_set4 *first = place->sets[0], *second = place->sets[1];
 	const struct route_name4 *name = &place->name;
-	struct route_set4 *set = place->set;
 	struct route_entry4 *entry;
+	__u32 victim;
 
-	if (!set)
+	if (!first || !second)
 		return;
-	entry = &set->entries[route_victim(set->entries[0].head, set->entries[1].head, own)];
+	victim = route_victim((__u64[]){ first->entries[0].head, first->entries[1].head,
+				       second->entries[0].head, second->entries[1].head }, own);
+	if (victim >= ROUTE_WAYS)
+		first = second;
+	entry = &first->entries[victim & (ROUTE_WAYS - 1)];
 	entry->head = name->head;
 	entry->addresses = name->addresses;
 	entry->ports = name->ports;

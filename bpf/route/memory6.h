@@ -41,12 +41,17 @@ xway_inline struct route_name6 route_name6(const struct route_flow *flow,
 	};
 }
 
-/* The set in which the flow is remembered; NULL if this processor has no memory. */
-xway_inline struct route_set6 *route_set6(const struct route_name6 *name, __u32 processor)
+/* Selects the first set. */
+xway_inline __u64 route_hash6(const struct route_name6 *name)
 {
-	__u64 hash = (name->dest[0] + route_seed[0]) * (name->dest[1] + route_seed[1]) +
+	return (name->dest[0] + route_seed[0]) * (name->dest[1] + route_seed[1]) +
 		     (name->source[0] + route_seed[2]) * (name->source[1] + route_seed[3]) +
 		     (name->rest + route_seed[4]) * ((name->head >> 32) + route_seed[5]);
+}
+
+/* The set that a hash selects; NULL if this processor has no memory. */
+xway_inline struct route_set6 *route_set6(__u64 hash, __u32 processor)
+{
 	__u32 index = route_set_index(processor, hash);
 
 	return bpf_map_lookup_elem(&route_sets6, &index);
@@ -60,51 +65,63 @@ xway_inline __u64 route_differs6(const struct route_entry6 *entry, const struct 
 	       (entry->source[0] ^ name->source[0]) | (entry->source[1] ^ name->source[1]);
 }
 
-/* Where a flow is remembered. */
+/* Where a flow is or can be remembered. */
 struct route_place6 {
 	struct route_name6 name;
 	/* NULL if this processor has no memory. */
-	struct route_set6 *set;
+	struct route_set6 *sets[2];
 };
 
-/* Finds the place of a flow, and its way if it is remembered; 1 if it is. */
+/* Finds the places of a flow, and its way if it is remembered; 1 if it is. */
 xway_inline int route_recall6(const struct route_flow *flow, const struct route_processor *own,
 			       __u32 processor, struct route_place6 *place,
 			       struct route_way *way)
 {
 	struct route_name6 name = route_name6(flow, own);
-	struct route_set6 *set = route_set6(&name, processor);
-	const struct route_entry6 *entry;
-	__u64 first, second;
+	__u64 hash = route_hash6(&name);
 
 	place->name = name;
-	place->set = set;
-	if (!set)
-		return 0;
-	first = route_differs6(&set->entries[0], &name);
-	second = route_differs6(&set->entries[1], &name);
-	/* Else the compiler makes branches of the parts, which double the verifier's work. */
-	xway_opaque(first);
-	xway_opaque(second);
-	if (first && second)
-		return 0;
-	entry = &set->entries[route_selected(first)];
-	way->egress = entry->egress;
-	way->mtu = entry->mtu;
-	way->mac = entry->mac;
-	return 1;
+	xway_unroll
+	for (int i = 0; i < 2; i++) {
+		struct route_set6 *set = route_set6(hash, processor);
+		const struct route_entry6 *entry;
+		__u64 first, second;
+
+		place->sets[i] = set;
+		if (!set)
+			return 0;
+		first = route_differs6(&set->entries[0], &name);
+		second = route_differs6(&set->entries[1], &name);
+		/* Else the compiler makes branches of the parts: more work for the verifier. */
+		xway_opaque(first);
+		xway_opaque(second);
+		if (!first || !second) {
+			entry = &set->entries[route_selected(first)];
+			way->egress = entry->egress;
+			way->mtu = entry->mtu;
+			way->mac = entry->mac;
+			return 1;
+		}
+		hash = route_second_hash(hash);
+	}
+	return 0;
 }
 
 xway_inline void route_remember6(const struct route_place6 *place,
 				  const struct route_processor *own, const struct route_way *way)
 {
+	struct route_set6 *first = place->sets[0], *second = place->sets[1];
 	const struct route_name6 *name = &place->name;
-	struct route_set6 *set = place->set;
 	struct route_entry6 *entry;
+	__u32 victim;
 
-	if (!set)
+	if (!first || !second)
 		return;
-	entry = &set->entries[route_victim(set->entries[0].head, set->entries[1].head, own)];
+	victim = route_victim((__u64[]){ first->entries[0].head, first->entries[1].head,
+				       second->entries[0].head, second->entries[1].head }, own);
+	if (victim >= ROUTE_WAYS)
+		first = second;
+	entry = &first->entries[victim & (ROUTE_WAYS - 1)];
 	entry->head = name->head;
 	entry->rest = name->rest;
 	xway_memcpy(entry->dest, name->dest, sizeof(entry->dest));

@@ -16,7 +16,7 @@
 #include <xway/bpf.h>
 #include <xway/parse.h>
 
-#include "query.h"
+#include "scratch.h"
 
 #define ROUTE_AF_INET 2
 #define ROUTE_AF_INET6 10
