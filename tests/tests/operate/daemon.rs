@@ -132,6 +132,17 @@ fn interfaces_are_as_declared_when_they_appear_and_after_a_reload() {
     assert!(page.contains("xway_declaration_applied{declared=\"a.toml\"} 0"), "{page}");
 }
 
+#[test]
+fn a_directory_that_does_not_exist_yet_is_waited_for() {
+    let stage = Stage::new();
+    let dir = stage.xway.state().join("later");
+    let daemon = Daemon::start(&stage, &[dir.to_str().unwrap()]);
+    daemon.logs("nothing is declared: there is no directory ");
+    fs::rename(declared(&stage, "eth0", "rules = ['first: drop udp dport 9']\n"), &dir).unwrap();
+    daemon.logs("eth0: attach filter in native mode");
+    assert!(!daemon.log.lock().unwrap().contains("were not applied"));
+}
+
 /// Each metric of the dashboard is on the page, or is one of those that appear with a declaration,
 /// a detection or an unconfirmed change.
 #[test]

@@ -117,6 +117,29 @@ fn entries_are_by_the_fields_that_decide() {
     }
 }
 
+/// With one set for each, a quarter would share it with two others and be forgotten in turn.
+#[test]
+fn most_of_the_places_can_be_used() {
+    sys::cpu::set_affinity(&[0]).unwrap();
+    let config = Config { memory: 1024, ..Config::default() };
+    let mut router = Forward::with(&config);
+    vouch(&router, 1, SOURCE);
+    let sources = 0..600_u16;
+    let packets =
+        sources.clone().map(|one| from(&format!("10.9.{}.{}", one >> 8, one & 0xff), TO));
+    let packets: Vec<_> = packets.collect();
+    let mut pass = || {
+        let before = processor(&router).hits;
+        for packet in &packets {
+            assert_eq!(reason(&mut router, packet), "forwarded");
+        }
+        processor(&router).hits - before
+    };
+    assert_eq!(pass(), 0);
+    let hits = pass();
+    assert!(hits > 540, "{hits} of {}", sources.len());
+}
+
 #[test]
 fn each_field_that_decides_distinguishes_entries() {
     let mut router = router();

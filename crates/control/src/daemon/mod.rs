@@ -16,7 +16,8 @@
 mod detections;
 mod scrape;
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,8 @@ pub enum Event<'a> {
     Invalid(&'a FileError),
     /// The detection of floods on an interface made a step.
     Detection { interface: &'a str, event: &'a AutoEvent },
+    /// The directory of declarations does not exist: nothing is changed until it does.
+    Undeclared(&'a Path),
     /// The declarations could not be applied at all, with the reason.
     Failed(String),
     /// The kernel's routes are not followed any more, with the reason.
@@ -207,6 +210,14 @@ impl Daemon {
     fn apply(&mut self, log: &mut impl FnMut(&Event<'_>)) {
         let Some(dir) = self.dir.clone() else { return };
         self.interfaces = interfaces().unwrap_or_default();
+        if fs::symlink_metadata(&dir).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            if self.retry.at.is_none() {
+                log(&Event::Undeclared(&dir));
+            }
+            self.retry = self.retry.next();
+            self.service.send(&format!("STATUS=there is no directory {}", dir.display()));
+            return;
+        }
         let outcome = self.applied_plan(&dir);
         let is_complete = match &outcome {
             Ok(plan) => {

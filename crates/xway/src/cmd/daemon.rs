@@ -39,6 +39,9 @@ fn line(event: &Event<'_>) -> (u8, String) {
             ERROR,
             format!("routes are not followed, so that routers ask the kernel more often: {reason}"),
         ),
+        Event::Undeclared(dir) => {
+            (NOTICE, format!("nothing is declared: there is no directory {}", dir.display()))
+        }
         Event::Failed(reason) => (ERROR, format!("declarations were not applied: {reason}")),
         Event::Invalid(error) => (ERROR, error.error.clone()),
         Event::Interface(InterfacePlan { name, error: Some(error), .. }) => {
