@@ -179,15 +179,11 @@ xway_inline int xway_sum_is_near(const struct xway_part *part)
 	return xway_data(part->ctx) + (end & 0xffff) <= xway_data_end(part->ctx);
 }
 
-/*
- * Whether the sum of a part, and of what was added before, shows that the checksum in it is wrong.
- */
-xway_inline int xway_sum_is_wrong(struct xway_part *part, int frags)
+/* The sum of a part, at most XWAY_SUM_MOST bytes, and of what was added before; -1 if it is cut. */
+xway_inline __s64 xway_sum_of(struct xway_part *part, int frags)
 {
 	__s64 sum = 0;
 
-	if (part->left > XWAY_SUM_MOST)
-		return 0;
 	if (frags && !xway_sum_is_near(part)) {
 		sum = xway_sum_anywhere(part->ctx, part->at, part->left);
 		part->left = 0;
@@ -197,10 +193,23 @@ xway_inline int xway_sum_is_wrong(struct xway_part *part, int frags)
 		part->left &= XWAY_SUM_LONG - 1;
 	}
 	if (sum < 0)
-		return 1;
+		return -1;
 	part->sum += sum;
 	xway_sum_add_short(part);
-	return !xway_sum_is_right(part);
+	return part->left ? -1 : (__s64)part->sum;
+}
+
+/*
+ * Whether the sum of a part, and of what was added before, shows that the checksum in it is wrong.
+ */
+xway_inline int xway_sum_is_wrong(struct xway_part *part, int frags)
+{
+	__s64 sum;
+
+	if (part->left > XWAY_SUM_MOST)
+		return 0;
+	sum = xway_sum_of(part, frags);
+	return sum < 0 || xway_csum_fold(sum) != 0xffff;
 }
 
 /* The sum of the pseudo header, except for the addresses. */

@@ -296,7 +296,7 @@ fn changed(mut world: World, change: &Change) -> World {
 }
 
 /// The middle host of the `router` topology.
-const WORLD: &str = r#"
+pub(super) const WORLD: &str = r#"
 [[interfaces]]
 index = 2
 name = "eth0"

@@ -125,8 +125,7 @@ fn most_of_the_places_can_be_used() {
     let mut router = Forward::with(&config);
     vouch(&router, 1, SOURCE);
     let sources = 0..600_u16;
-    let packets =
-        sources.clone().map(|one| from(&format!("10.9.{}.{}", one >> 8, one & 0xff), TO));
+    let packets = sources.clone().map(|one| from(&format!("10.9.{}.{}", one >> 8, one & 0xff), TO));
     let packets: Vec<_> = packets.collect();
     let mut pass = || {
         let before = processor(&router).hits;

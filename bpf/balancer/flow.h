@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The memory of flows: which backend has a flow whose slot moved.
+ *
+ * A slot names the backend of its flows, so nothing is remembered while no slot moves. When one
+ * does, its flows are either older than the change, and belong to the former backend, or younger.
+ * Only the younger ones are remembered, so the memory is needed only after a change and only for
+ * the share of the flows that is on slots which moved.
+ *
+ * Whether a connection is younger is seen by its SYN, which leaves a note. The note is for the
+ * segment that continues the SYN: it is found by the hash and the sequence number. That segment
+ * makes it a connection. So a flood of SYNs leaves notes only, which replace each other and no
+ * connection; and a forged SYN for an older connection does not move it.
+ *
+ * Datagrams have no beginning. They belong to the new backend, or, while the service asks for it,
+ * to the former one; then they are remembered for it, so that they remain there afterwards.
+ */
+#ifndef BALANCER_FLOW_H
+#define BALANCER_FLOW_H
+
+#include "balancer.abi.h"
+
+#include <xway/bpf.h>
+
+/* Index: what the hash selects. User space sets the size; mappable to begin on a page. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct balancer_cells);
+} balancer_flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BALANCER_EVENTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} balancer_events SEC(".maps");
+
+/* Their types bring names into the object's BTF. */
+const volatile enum balancer_event balancer_last_event = BALANCER_EVENTS - 1;
+const volatile enum balancer_kind balancer_last_kind = BALANCER_DATAGRAMS;
+const volatile enum balancer_delivery balancer_last_delivery = BALANCER_MAC;
+
+/* Number of lines less one, of a power of two. */
+const volatile __u32 balancer_line_mask = 0;
+/* After which time a connection, a flow of datagrams and a note are forgotten, in its units. */
+const volatile __u32 balancer_flow_life = 1676;
+const volatile __u32 balancer_datagram_life = 28;
+const volatile __u32 balancer_note_life = 30;
+
+/* What a packet is to its flow. */
+enum flow_signal {
+	BALANCER_SYN,
+	BALANCER_SEGMENT,
+	/* Quotes a packet of the flow. */
+	BALANCER_ERROR,
+	BALANCER_DATAGRAM,
+	/* As the former, where unknown flows belong to the former backend. */
+	BALANCER_KEPT_DATAGRAM,
+};
+
+/* Sequence numbers of this number of bits are the same to a note: a few initial windows. */
+#define BALANCER_WINDOW_BITS 17
+
+xway_inline void balancer_count_event(__u32 event)
+{
+	__u64 *count = bpf_map_lookup_elem(&balancer_events, &event);
+
+	if (count)
+		*count += 1;
+}
+
+xway_inline __u32 balancer_now(void)
+{
+	return bpf_ktime_get_coarse_ns() >> BALANCER_TIME_SHIFT & BALANCER_TIME_MASK;
+}
+
+xway_inline __u64 balancer_cell(__u32 tag, __u32 backend, enum balancer_kind kind, __u32 now)
+{
+	return (__u64)tag << BALANCER_TAG_SHIFT | backend << BALANCER_BACKEND_SHIFT |
+	       kind << BALANCER_KIND_SHIFT | now;
+}
+
+xway_inline __u32 balancer_kind_of(__u64 cell)
+{
+	return cell >> BALANCER_KIND_SHIFT & 3;
+}
+
+xway_inline __u32 balancer_backend_of(__u64 cell)
+{
+	return cell >> BALANCER_BACKEND_SHIFT & 0xffff;
+}
+
+xway_inline __u32 balancer_age(__u64 cell, __u32 now)
+{
+	return now - (__u32)cell & BALANCER_TIME_MASK;
+}
+
+xway_inline int balancer_is_old(__u64 cell, __u32 now)
+{
+	__u32 kind = balancer_kind_of(cell);
+	__u32 life = kind == BALANCER_FLOW	? balancer_flow_life :
+		     kind == BALANCER_DATAGRAMS ? balancer_datagram_life :
+						  balancer_note_life;
+
+	return !cell || balancer_age(cell, now) > life;
+}
+
+/* The tag of a note for a segment: of the hash, and of the part of the sequence space. */
+xway_inline __u32 balancer_note_tag(__u32 tag, __u32 sequence, __u32 earlier)
+{
+	return tag ^ ((sequence >> BALANCER_WINDOW_BITS) - earlier) * 0x9e3779b1;
+}
+
+xway_inline __u64 balancer_read(const struct balancer_cells *line, __u32 number)
+{
+	return *(const volatile __u64 *)&line->cells[number & (BALANCER_WAYS - 1)];
+}
+
+/* The number of the cell with this tag and kind that is not old, or BALANCER_WAYS. */
+xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
+				enum balancer_kind kind, __u32 now)
+{
+	__u32 found = BALANCER_WAYS;
+
+	for (__u32 i = 0; i < BALANCER_WAYS; i++) {
+		__u64 cell = balancer_read(line, i);
+
+		if (cell >> BALANCER_TAG_SHIFT == tag && balancer_kind_of(cell) == kind &&
+		    !balancer_is_old(cell, now))
+			found = i;
+	}
+	return found;
+}
+
+/*
+ * The number of the cell to replace: one that is old, or else the note or flow of datagrams that
+ * was used least recently; BALANCER_WAYS if all are of connections.
+ */
+xway_inline __u32 balancer_victim(const struct balancer_cells *line, __u32 now)
+{
+	__u32 victim = BALANCER_WAYS, most = 0;
+
+	for (__u32 i = 0; i < BALANCER_WAYS; i++) {
+		__u64 cell = balancer_read(line, i);
+		__u32 rank = balancer_age(cell, now) + 1;
+
+		if (balancer_is_old(cell, now))
+			rank = BALANCER_TIME_MASK + 2;
+		else if (balancer_kind_of(cell) == BALANCER_FLOW)
+			rank = 0;
+		if (rank > most) {
+			most = rank;
+			victim = i;
+		}
+	}
+	return victim;
+}
+
+/* Replaces a cell unless another processor did. */
+xway_inline void balancer_replace(struct balancer_cells *line, __u32 number, __u64 old, __u64 cell)
+{
+	__sync_val_compare_and_swap(&line->cells[number & (BALANCER_WAYS - 1)], old, cell);
+}
+
+/* Remembers something for later, in place of what is worth least. */
+xway_inline void balancer_insert(struct balancer_cells *line, __u64 cell, __u32 now)
+{
+	__u32 victim = balancer_victim(line, now);
+	__u64 old;
+
+	if (victim >= BALANCER_WAYS) {
+		balancer_count_event(BALANCER_NO_CELL);
+		return;
+	}
+	old = balancer_read(line, victim);
+	if (!balancer_is_old(old, now))
+		balancer_count_event(balancer_kind_of(old) == BALANCER_NOTE ?
+					     BALANCER_NOTE_REPLACED :
+					     BALANCER_EVICTED);
+	balancer_replace(line, victim, old, cell);
+}
+
+/* Keeps a cell that is used; written once in a unit of time. */
+xway_inline void balancer_refresh(struct balancer_cells *line, __u32 number, __u64 cell, __u32 now)
+{
+	if (balancer_age(cell, now))
+		balancer_replace(line, number, cell, (cell & ~(__u64)BALANCER_TIME_MASK) | now);
+}
+
+/* A note for a SYN. One that is sent again renews its own. */
+xway_inline void balancer_note(struct balancer_cells *line, __u32 tag, __u32 backend, __u32 now)
+{
+	__u64 cell = balancer_cell(tag, backend, BALANCER_NOTE, now);
+	__u32 known = balancer_find(line, tag, BALANCER_NOTE, now);
+
+	balancer_count_event(BALANCER_NOTED);
+	if (known < BALANCER_WAYS)
+		balancer_replace(line, known, balancer_read(line, known), cell);
+	else
+		balancer_insert(line, cell, now);
+}
+
+/*
+ * The backend of a packet whose slot moved. `backends` has the slot's backend below, and the former
+ * one above 16 bits. Verified once, and of few packets.
+ */
+xway_global __u32 balancer_recall(__u64 hash, __u32 sequence, enum flow_signal signal,
+				  __u32 backends)
+{
+	__u32 index = (__u32)hash & balancer_line_mask, now = balancer_now();
+	struct balancer_cells *line = bpf_map_lookup_elem(&balancer_flows, &index);
+	__u32 current = backends & 0xffff, former = backends >> 16, tag = hash >> 32, known;
+	enum balancer_kind kind = BALANCER_FLOW;
+	__u64 cell;
+
+	if (!line)
+		return former;
+	if (signal >= BALANCER_DATAGRAM)
+		kind = BALANCER_DATAGRAMS;
+	known = balancer_find(line, tag, kind, now);
+	if (known < BALANCER_WAYS) {
+		cell = balancer_read(line, known);
+		balancer_refresh(line, known, cell, now);
+		balancer_count_event(BALANCER_BY_FLOW);
+		return balancer_backend_of(cell);
+	}
+	if (signal == BALANCER_SYN) {
+		balancer_note(line, balancer_note_tag(tag, sequence + 1, 0), current, now);
+		return current;
+	}
+	if (signal == BALANCER_DATAGRAM)
+		return current;
+	if (signal == BALANCER_KEPT_DATAGRAM) {
+		balancer_insert(line, balancer_cell(tag, former, BALANCER_DATAGRAMS, now), now);
+		balancer_count_event(BALANCER_BY_FORMER);
+		return former;
+	}
+	for (__u32 earlier = 0; signal == BALANCER_SEGMENT && earlier < 2; earlier++) {
+		known = balancer_find(line, balancer_note_tag(tag, sequence, earlier),
+				      BALANCER_NOTE, now);
+		if (known >= BALANCER_WAYS)
+			continue;
+		cell = balancer_read(line, known);
+		current = balancer_backend_of(cell);
+		balancer_replace(line, known, cell,
+				 balancer_cell(tag, current, BALANCER_FLOW, now));
+		balancer_count_event(BALANCER_REMEMBERED);
+		return current;
+	}
+	balancer_count_event(BALANCER_BY_FORMER);
+	return former;
+}
+
+#endif

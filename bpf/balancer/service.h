@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Which service a packet is for, and its hash.
+ *
+ * There is one lookup for each pattern that is in use, the most specific one first. Patterns change
+ * in one step: user space writes the set that is not in use, then selects it.
+ */
+#ifndef BALANCER_SERVICE_H
+#define BALANCER_SERVICE_H
+
+#include "balancer.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/parse.h>
+
+/* Index: the set. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct balancer_patterns);
+} balancer_patterns SEC(".maps");
+
+/* The set in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} balancer_active SEC(".maps");
+
+/* Secret numbers of the hash; balancers that share clients have the same. */
+const volatile __u64 balancer_seed[6] = {
+	0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb,
+	0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct balancer_key);
+	__type(value, struct balancer_service);
+} balancer_services SEC(".maps");
+
+/* The flow of a packet, in the direction from the client to the service. */
+struct flow_facts {
+	/* IPv4 addresses are mapped. */
+	__be32 source[4];
+	__be32 dest[4];
+	__be16 source_port;
+	__be16 dest_port;
+	/* IPPROTO_ICMP for echo requests of both families. */
+	__u8 protocol;
+	__u8 is_ipv6;
+	/* Of the packet's IP header. */
+	__u8 traffic_class;
+	__u8 may_fragment;
+	/* Of TCP: its sequence number. */
+	__u32 sequence;
+	/* enum flow_signal */
+	__u8 signal;
+	/* The checksum of its transport is that of the whole packet. */
+	__u8 is_whole;
+	__u16 zero;
+	/* Of a fragment. */
+	__be32 identification;
+	/* Bytes of the IP packet. */
+	__u32 length;
+};
+
+#define BALANCER_MAPPED xway_htonl(0xffff)
+
+xway_inline void balancer_map4(__be32 to[4], __be32 address)
+{
+	to[0] = 0;
+	to[1] = 0;
+	to[2] = BALANCER_MAPPED;
+	to[3] = address;
+}
+
+xway_inline const struct balancer_patterns *balancer_patterns_in_use(void)
+{
+	__u32 only = 0;
+	const volatile __u32 *active = bpf_map_lookup_elem(&balancer_active, &only);
+	__u32 set;
+
+	if (!active)
+		return NULL;
+	set = *active;
+	return bpf_map_lookup_elem(&balancer_patterns, &set);
+}
+
+xway_inline struct balancer_service *balancer_find4(const struct flow_facts *flow,
+						    const struct balancer_patterns *patterns)
+{
+	struct balancer_key key = { .protocol = flow->protocol };
+
+	for (__u32 i = 0; i < BALANCER_PATTERNS && i < patterns->count4; i++) {
+		const struct balancer_pattern4 *pattern = &patterns->v4[i];
+		struct balancer_service *service;
+
+		balancer_map4(key.address, flow->dest[3] & pattern->address);
+		key.port = flow->dest_port & pattern->port;
+		key.address_bits = pattern->address_bits;
+		key.port_bits = pattern->port_bits;
+		service = bpf_map_lookup_elem(&balancer_services, &key);
+		if (service)
+			return service;
+	}
+	return NULL;
+}
+
+xway_inline struct balancer_service *balancer_find6(const struct flow_facts *flow,
+						    const struct balancer_patterns *patterns)
+{
+	struct balancer_key key = { .protocol = flow->protocol };
+
+	for (__u32 i = 0; i < BALANCER_PATTERNS && i < patterns->count6; i++) {
+		const struct balancer_pattern6 *pattern = &patterns->v6[i];
+		struct balancer_service *service;
+
+		for (int word = 0; word < 4; word++)
+			key.address[word] = flow->dest[word] & pattern->address[word];
+		key.port = flow->dest_port & pattern->port;
+		key.address_bits = pattern->address_bits;
+		key.port_bits = pattern->port_bits;
+		service = bpf_map_lookup_elem(&balancer_services, &key);
+		if (service)
+			return service;
+	}
+	return NULL;
+}
+
+/* The service that a packet is for; NULL if it is for none. */
+xway_inline struct balancer_service *balancer_find_service(const struct flow_facts *flow)
+{
+	const struct balancer_patterns *patterns = balancer_patterns_in_use();
+
+	if (!patterns)
+		return NULL;
+	return flow->is_ipv6 ? balancer_find6(flow, patterns) : balancer_find4(flow, patterns);
+}
+
+xway_inline __u64 balancer_pair(const __be32 *words)
+{
+	return words[0] | (__u64)words[1] << 32;
+}
+
+/*
+ * The hash of a flow, by the fields that the service selects. Each product has a secret factor
+ * that is not multiplied by another field of the sender's choice alone; the end spreads the sum
+ * over the bits of which slot, line and tag are.
+ */
+xway_inline __u64 balancer_hash(const struct flow_facts *flow,
+				const struct balancer_service *service)
+{
+	__u64 ports = (flow->source_port | (__u32)flow->dest_port << 16) & service->ports;
+	__u64 hash = ((balancer_pair(flow->source) & service->source[0]) + balancer_seed[0]) *
+		     ((balancer_pair(flow->source + 2) & service->source[1]) + balancer_seed[1]);
+
+	hash += ((balancer_pair(flow->dest) & service->dest) + balancer_seed[2]) *
+		((balancer_pair(flow->dest + 2) & service->dest) + balancer_seed[3]);
+	hash += ((ports | (__u64)flow->protocol << 32) + balancer_seed[4]) * balancer_seed[5];
+	hash ^= hash >> 32;
+	hash *= 0xd6e8feb86659fd93;
+	return hash ^ hash >> 32;
+}
+
+#endif

@@ -1,0 +1,361 @@
+//! What the user wants balanced.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use packet::{ParseError, Prefix};
+use serde::{Deserialize, Serialize};
+
+use crate::PassOrDrop;
+
+/// A file that declares services.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// A secret, from which the hash of flows is seeded. Balancers that share clients have the same
+    /// one; without one, the seed is that of this source code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Outer source of tunnels, at most one for each family. Of a network, the flow chooses the
+    /// address, so that receivers spread flows over their queues.
+    pub source: Vec<Network>,
+    /// Packets that are cut short or malformed.
+    pub malformed: PassOrDrop,
+    /// Flows that can be remembered when backends change.
+    pub flows: u32,
+    #[serde(rename = "service")]
+    pub services: Vec<Service>,
+}
+
+/// Where clients send packets to, and which backends get them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    pub name: String,
+    /// An address, or a network of which each address is the service.
+    pub address: Network,
+    pub protocol: Protocol,
+    #[serde(default)]
+    pub port: Ports,
+    /// Packets that are equal in this go to the same backend.
+    #[serde(default)]
+    pub by: FlowKey,
+    #[serde(default)]
+    pub delivery: Delivery,
+    /// Which backend gets datagrams of an unknown flow, after backends changed.
+    #[serde(default)]
+    pub datagrams: Datagrams,
+    #[serde(default, rename = "backend")]
+    pub backends: Vec<Backend>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backend {
+    pub address: IpAddr,
+    /// Its share of new connections, relative to those of others.
+    #[serde(default = "one")]
+    pub weight: u16,
+    #[serde(default)]
+    pub state: State,
+}
+
+/// An address or a network, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Network(pub Prefix);
+
+/// What a backend gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    #[default]
+    Up,
+    /// It keeps its connections and gets no new ones.
+    Drain,
+    /// Nothing: its connections move to others.
+    Down,
+}
+
+/// Protocol of the packets of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    Tcp,
+    Udp,
+    /// Echo requests.
+    Icmp,
+}
+
+/// Ports of a service. As text: `any`, `80` or `8000-8100`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "PortsText", into = "PortsText")]
+pub enum Ports {
+    #[default]
+    Any,
+    /// The first and the last one.
+    Range(u16, u16),
+}
+
+/// A port as a number, or as text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum PortsText {
+    Number(u16),
+    Text(String),
+}
+
+/// The fields by which flows are distinguished. As text: `flow`, `source`, `source/24` or `port`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum FlowKey {
+    /// Both addresses, both ports and the protocol.
+    #[default]
+    Flow,
+    /// The first bits of the source address: all of them, or the length of a prefix.
+    Source(Option<u8>),
+    /// The destination port.
+    Port,
+}
+
+/// How packets get to backends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Delivery {
+    /// In IPv4 or IPv6.
+    #[default]
+    Ipip,
+    /// In Generic UDP Encapsulation, variant 1.
+    Gue(Tunnel),
+    /// In Geneve.
+    Geneve(Tunnel),
+    /// As they came, to the MAC address of the backend, which is on the same link.
+    Mac,
+}
+
+/// Where a UDP tunnel ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunnel {
+    /// UDP port; 0 for the protocol's.
+    pub port: u16,
+    /// Virtual network identifier of Geneve.
+    pub vni: u32,
+    /// Whether the UDP checksum over IPv6 is zero (RFC 6935).
+    pub zero_checksum: bool,
+}
+
+/// Datagrams have no beginning, so it cannot be known whether a flow is older than a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Datagrams {
+    /// To the new backend immediately.
+    #[default]
+    Move,
+    /// To the former backend, which keeps those that come while it drains.
+    Keep,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("two services are named `{0}`")]
+    Name(String),
+    #[error("service `{service}`: `{ports}`: {protocol} has no ports")]
+    NoPorts { service: String, ports: Ports, protocol: Protocol },
+    #[error("service `{service}`: backend {address} is listed twice")]
+    Backend { service: String, address: IpAddr },
+    #[error("service `{service}`: {reason}")]
+    Key { service: String, reason: String },
+    #[error("service `{service}`: backend {address} of {delivery} must be of the family of {to}")]
+    Family { service: String, address: IpAddr, delivery: &'static str, to: Prefix },
+    #[error("service `{service}`: the VNI {vni} has more than 24 bits")]
+    Vni { service: String, vni: u32 },
+    #[error("`source` has two entries of one family: {0} and {1}")]
+    Sources(Prefix, Prefix),
+}
+
+impl Config {
+    /// # Errors
+    /// What contradicts itself.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for (number, one) in self.source.iter().enumerate() {
+            let is_ipv4 = |one: &Network| one.0.address().is_ipv4();
+            let same = |other: &&Network| is_ipv4(other) == is_ipv4(one);
+            if let Some(other) = self.source[..number].iter().find(same) {
+                return Err(ConfigError::Sources(other.0, one.0));
+            }
+        }
+        let mut names = BTreeSet::new();
+        for service in &self.services {
+            if !names.insert(&service.name) {
+                return Err(ConfigError::Name(service.name.clone()));
+            }
+            service.check()?;
+        }
+        Ok(())
+    }
+
+    /// The outer source for a backend of this family.
+    #[must_use]
+    pub fn source(&self, is_ipv4: bool) -> Option<Prefix> {
+        let mut all = self.source.iter().map(|one| one.0);
+        all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+}
+
+impl Service {
+    fn check(&self) -> Result<(), ConfigError> {
+        let service = || self.name.clone();
+        if self.protocol == Protocol::Icmp && self.port != Ports::Any {
+            let (ports, protocol) = (self.port, self.protocol);
+            return Err(ConfigError::NoPorts { service: service(), ports, protocol });
+        }
+        let mut addresses = BTreeSet::new();
+        for backend in &self.backends {
+            let address = backend.address;
+            if !addresses.insert(address) {
+                return Err(ConfigError::Backend { service: service(), address });
+            }
+            let is_same = address.is_ipv4() == self.address.0.address().is_ipv4();
+            if self.delivery == Delivery::Mac && !is_same {
+                let (delivery, to) = ("mac", self.address.0);
+                return Err(ConfigError::Family { service: service(), address, delivery, to });
+            }
+        }
+        if let FlowKey::Source(Some(bits)) = self.by
+            && bits > self.address.0.longest()
+        {
+            let reason = format!("`{}`: addresses have {} bits", self.by, self.address.0.longest());
+            return Err(ConfigError::Key { service: service(), reason });
+        }
+        match self.delivery {
+            Delivery::Geneve(Tunnel { vni, .. }) if vni >> 24 != 0 => {
+                Err(ConfigError::Vni { service: service(), vni })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Ports {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text == "any" {
+            return Ok(Self::Any);
+        }
+        let number = |part: &str| {
+            let wrong = || ParseError::new(text, "neither `any`, a port, nor two as in `80-90`");
+            part.trim().parse::<u16>().map_err(|_| wrong())
+        };
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(ParseError::new(text, "the first port is above the last one"));
+        }
+        Ok(Self::Range(first, last))
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.pad("any"),
+            Self::Range(first, last) if first == last => write!(f, "{first}"),
+            Self::Range(first, last) => write!(f, "{first}-{last}"),
+        }
+    }
+}
+
+impl TryFrom<PortsText> for Ports {
+    type Error = ParseError;
+
+    fn try_from(text: PortsText) -> Result<Self, ParseError> {
+        match text {
+            PortsText::Number(port) => Ok(Self::Range(port, port)),
+            PortsText::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl From<Ports> for PortsText {
+    fn from(ports: Ports) -> Self {
+        match ports {
+            Ports::Range(first, last) if first == last => Self::Number(first),
+            other => Self::Text(other.to_string()),
+        }
+    }
+}
+
+impl FromStr for FlowKey {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = || ParseError::new(text, "not `flow`, `source`, `source/LENGTH` or `port`");
+        match text {
+            "flow" => Ok(Self::Flow),
+            "source" => Ok(Self::Source(None)),
+            "port" => Ok(Self::Port),
+            _ => {
+                let bits = text.strip_prefix("source/").ok_or_else(wrong)?;
+                Ok(Self::Source(Some(bits.parse().map_err(|_| wrong())?)))
+            }
+        }
+    }
+}
+
+impl fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flow => f.pad("flow"),
+            Self::Source(None) => f.pad("source"),
+            Self::Source(Some(bits)) => write!(f, "source/{bits}"),
+            Self::Port => f.pad("port"),
+        }
+    }
+}
+
+impl TryFrom<String> for FlowKey {
+    type Error = ParseError;
+
+    fn try_from(text: String) -> Result<Self, ParseError> {
+        text.parse()
+    }
+}
+
+impl From<FlowKey> for String {
+    fn from(key: FlowKey) -> Self {
+        key.to_string()
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = ParseError;
+
+    fn try_from(text: String) -> Result<Self, ParseError> {
+        text.parse().map(Self)
+    }
+}
+
+impl From<Network> for String {
+    fn from(network: Network) -> Self {
+        network.0.to_string()
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Icmp => "icmp",
+        })
+    }
+}
+
+const fn one() -> u16 {
+    1
+}

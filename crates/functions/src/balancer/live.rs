@@ -1,0 +1,436 @@
+//! Brings live maps to a configuration.
+//!
+//! What packets do not meet yet is written first: backends, tables that are not in use, keys that
+//! no pattern finds. A service then changes with the one write of its entry, and the set of
+//! services with the one write that selects its patterns. What fails is taken back.
+//!
+//! Rule: the number of a backend is given to another one only when no table and no remembered flow
+//! names it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use spec::{Expect, Map};
+
+use super::abi;
+use super::choice::{self, SLOTS, Table};
+use super::config::{Config, ConfigError, Service, State};
+use super::memory::{Remembered, remembered};
+use super::service::{self, NO_TABLE, TooManyPatterns, mapped};
+use super::{ACTIVE, BACKENDS, FLOWS, PATTERNS, SERVICES, TABLES, tunnel};
+
+/// The program's maps, named as in the object.
+#[derive(Debug)]
+pub struct Maps<'a, M> {
+    pub patterns: &'a M,
+    pub active: &'a M,
+    pub services: &'a M,
+    pub tables: &'a M,
+    pub backends: &'a M,
+    pub flows: &'a M,
+}
+
+impl<'a, M> Maps<'a, M> {
+    /// Finds the maps by their names in the object.
+    pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
+        Ok(Self {
+            patterns: map(PATTERNS)?,
+            active: map(ACTIVE)?,
+            services: map(SERVICES)?,
+            tables: map(TABLES)?,
+            backends: map(BACKENDS)?,
+            flows: map(FLOWS)?,
+        })
+    }
+}
+
+/// What the maps hold.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    pub services: BTreeMap<abi::Key, abi::Service>,
+    /// By number; those that are not in use are left out.
+    pub backends: BTreeMap<u16, abi::Backend>,
+}
+
+/// What a change did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Services that have another table.
+    pub moved: Vec<Moved>,
+}
+
+/// Slots of a service that have another backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    pub service: String,
+    /// Number of them, out of [`SLOTS`].
+    pub slots: usize,
+    /// Number of those whose flows are still sent to the former backend.
+    pub kept: usize,
+}
+
+/// Why a configuration cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum Error<E: std::error::Error + 'static> {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Patterns(#[from] TooManyPatterns),
+    #[error("service `{service}`: {error}")]
+    Choice { service: String, error: choice::Error },
+    #[error("there is no space for more {0}: load the balancer again with `--replace`")]
+    Full(&'static str),
+    #[error("the services could not be changed and are what they were: {0}")]
+    Map(#[source] E),
+}
+
+impl Live {
+    /// # Errors
+    /// A map's own.
+    pub fn read<M: Map>(maps: &Maps<'_, M>) -> Result<Self, M::Error> {
+        let mut live = Self::default();
+        for (key, value) in crate::table::read(maps.services)? {
+            if let (Some(key), Some(value)) = (key.first_chunk(), value.first_chunk()) {
+                live.services.insert(abi::Key::from_bytes(key), abi::Service::from_bytes(value));
+            }
+        }
+        for (number, value) in crate::table::read(maps.backends)? {
+            let backend = value.first_chunk().map(abi::Backend::from_bytes).unwrap_or_default();
+            if let Some(number) = number.first_chunk().filter(|_| backend != EMPTY) {
+                live.backends.insert(u32::from_le_bytes(*number) as u16, backend);
+            }
+        }
+        Ok(live)
+    }
+
+    /// The number of a backend of a service.
+    #[must_use]
+    pub fn number(&self, service: u32, address: [u8; 16]) -> Option<u16> {
+        let is = |one: &abi::Backend| one.service == service && one.address == address;
+        self.backends.iter().find(|(_, one)| is(one)).map(|(number, _)| *number)
+    }
+
+    /// The entry of a service that has this id.
+    fn service(&self, id: u32) -> Option<&abi::Service> {
+        self.services.values().find(|one| one.id == id)
+    }
+
+    fn tables(&self) -> BTreeSet<u32> {
+        self.services.values().flat_map(|one| [one.table, one.former]).collect()
+    }
+}
+
+/// The backends of all slots in a table, by number.
+///
+/// # Errors
+/// A map's own.
+pub fn slots<M: Map>(tables: &M, table: u32) -> Result<Vec<u16>, M::Error> {
+    let mut slots = Vec::with_capacity(SLOTS);
+    for line in 0..LINES {
+        let bytes = tables.lookup(&(table * LINES + line).to_le_bytes())?.unwrap_or_default();
+        let line = bytes.first_chunk().map(abi::Line::from_bytes).unwrap_or_default();
+        slots.extend(line.slots);
+    }
+    Ok(slots)
+}
+
+/// Brings live maps to a configuration: each service meets its old backends or its new ones.
+///
+/// # Errors
+/// The configuration contradicts itself, does not fit, or a map refused it; then all is as before.
+pub fn update<M: Map>(config: &Config, maps: &Maps<'_, M>) -> Result<Change, Error<M::Error>> {
+    config.check()?;
+    let patterns = service::patterns(config)?;
+    let live = Live::read(maps).map_err(Error::Map)?;
+    let mut work = Work::new(maps, live).map_err(Error::Map)?;
+    let outcome = work.change(config, patterns);
+    if outcome.is_err() {
+        work.take_back();
+    }
+    outcome
+}
+
+/// Ends the keeping of flows with former backends, but of those that are remembered: all other
+/// flows on slots that moved now belong to the new backend. Then numbers that nothing names are
+/// free. `now` is the monotonic clock in nanoseconds. Returns the number of flows that are still
+/// remembered for another backend than that of their slot.
+///
+/// # Errors
+/// A map's own.
+pub fn settle<M: Map>(maps: &Maps<'_, M>, now: u64) -> Result<usize, M::Error> {
+    let live = Live::read(maps)?;
+    let flows = flows(maps.flows, now)?;
+    let mut elsewhere = 0;
+    let mut named: BTreeSet<u16> = flows.iter().map(|flow| flow.backend).collect();
+    for id in live.services.values().map(|one| one.id).collect::<BTreeSet<_>>() {
+        let Some(entry) = live.service(id) else { continue };
+        let current = slots(maps.tables, entry.table)?;
+        named.extend(&current);
+        if entry.former == NO_TABLE {
+            continue;
+        }
+        let own = |flow: &&Remembered| {
+            live.backends.get(&flow.backend).is_some_and(|one| one.service == id)
+                && current[usize::from(flow.slot)] != flow.backend
+        };
+        let mut former = vec![NONE; SLOTS];
+        for flow in flows.iter().filter(own) {
+            former[usize::from(flow.slot)] = current[usize::from(flow.slot)];
+            elsewhere += 1;
+        }
+        let is_settled = former.iter().all(|number| *number == NONE);
+        if !is_settled {
+            write_table(maps.tables, entry.former, &former)?;
+            continue;
+        }
+        for (key, entry) in live.services.iter().filter(|(_, one)| one.id == id) {
+            let entry = abi::Service { former: NO_TABLE, ..*entry };
+            maps.services.update(&key.to_bytes(), &entry.to_bytes(), Expect::Present)?;
+        }
+    }
+    let is_wanted = |one: &abi::Backend| one.weight != 0;
+    let unused = live.backends.iter().filter(|(number, one)| {
+        !named.contains(number) && (!is_wanted(one) || live.service(one.service).is_none())
+    });
+    for (number, _) in unused {
+        maps.backends.update(&key_of(*number), &EMPTY.to_bytes(), Expect::Any)?;
+    }
+    Ok(elsewhere)
+}
+
+/// All flows that are remembered.
+///
+/// # Errors
+/// A map's own.
+pub fn flows<M: Map>(map: &M, now: u64) -> Result<Vec<Remembered>, M::Error> {
+    let mut all = Vec::new();
+    for key in map.keys()? {
+        let line = map.lookup(&key)?.unwrap_or_default();
+        all.extend(remembered(&line, now).filter(|one| one.kind != abi::Kind::Note));
+    }
+    Ok(all)
+}
+
+/// A change that is being made.
+struct Work<'a, M> {
+    maps: &'a Maps<'a, M>,
+    live: Live,
+    /// Numbers of backends and tables that are free.
+    numbers: Vec<u16>,
+    tables: Vec<u32>,
+    /// What was overwritten.
+    undo: Vec<Overwritten<'a, M>>,
+}
+
+/// A map, the key, and the value that it had, if it had one.
+type Overwritten<'a, M> = (&'a M, Vec<u8>, Option<Vec<u8>>);
+
+impl<'a, M: Map> Work<'a, M> {
+    fn new(maps: &'a Maps<'a, M>, live: Live) -> Result<Self, M::Error> {
+        let used = live.tables();
+        let tables = (maps.tables.keys()?.len() as u32) / LINES;
+        let tables = (0..tables).rev().filter(|table| !used.contains(table)).collect();
+        let numbers = maps.backends.keys()?.len().min(usize::from(NONE)) as u16;
+        let numbers =
+            (0..numbers).rev().filter(|number| !live.backends.contains_key(number)).collect();
+        Ok(Self { maps, live, numbers, tables, undo: Vec::new() })
+    }
+
+    fn change(
+        &mut self,
+        config: &Config,
+        patterns: abi::Patterns,
+    ) -> Result<Change, Error<M::Error>> {
+        let mut change = Change::default();
+        let mut wanted = BTreeMap::new();
+        for service in &config.services {
+            let (entry, moved) = self.prepare(config, service)?;
+            change.moved.extend(moved);
+            wanted.extend(service::keys(service).into_iter().map(|key| (key, entry)));
+        }
+        for (key, entry) in &wanted {
+            self.set(self.maps.services, key.to_bytes().to_vec(), &entry.to_bytes())?;
+        }
+        let active = self.maps.active.lookup(&ONLY).map_err(Error::Map)?.unwrap_or_default();
+        let active = active.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let other = (active ^ 1) & 1;
+        let set = other.to_le_bytes();
+        self.set(self.maps.patterns, set.to_vec(), &patterns.to_bytes())?;
+        self.set(self.maps.active, ONLY.to_vec(), &set)?;
+        let old: Vec<_> = self.live.services.keys().copied().collect();
+        for key in old.iter().filter(|key| !wanted.contains_key(key)) {
+            self.remove(self.maps.services, key.to_bytes().to_vec())?;
+        }
+        Ok(change)
+    }
+
+    /// Writes what a service needs and packets do not meet yet; returns its entry.
+    fn prepare(
+        &mut self,
+        config: &Config,
+        service: &Service,
+    ) -> Result<(abi::Service, Option<Moved>), Error<M::Error>> {
+        let mut entry = service::entry(service);
+        let numbers = self.backends(config, service)?;
+        let new = chosen(config, service, &numbers)?;
+        let Some(old) = self.live.service(entry.id).copied() else {
+            entry.table = self.table(&new)?;
+            return Ok((entry, None));
+        };
+        let read = |table| slots(self.maps.tables, table).map_err(Error::Map);
+        let before = read(old.table)?;
+        (entry.table, entry.former) = (old.table, old.former);
+        if before == new {
+            return Ok((entry, None));
+        }
+        let mut former = vec![NONE; SLOTS];
+        if old.former != NO_TABLE {
+            former = read(old.former)?;
+        }
+        let down: BTreeSet<_> = service
+            .backends
+            .iter()
+            .zip(&numbers)
+            .filter(|(backend, _)| backend.state == State::Down)
+            .map(|(_, number)| *number)
+            .chain([NONE])
+            .collect();
+        let mut moved = Moved { service: service.name.clone(), slots: 0, kept: 0 };
+        for (slot, (before, new)) in before.iter().zip(&new).enumerate() {
+            if before == new {
+                continue;
+            }
+            moved.slots += 1;
+            if former[slot] == NONE && !down.contains(before) {
+                former[slot] = *before;
+            }
+            moved.kept += usize::from(former[slot] != NONE);
+        }
+        entry.table = self.table(&new)?;
+        if former.iter().any(|number| *number != NONE) {
+            entry.former = self.table(&former)?;
+        }
+        Ok((entry, Some(moved)))
+    }
+
+    /// Writes the backends of a service; returns their numbers. Those that it has no more drain.
+    fn backends(
+        &mut self,
+        config: &Config,
+        service: &Service,
+    ) -> Result<Vec<u16>, Error<M::Error>> {
+        let id = service::id(&service.name);
+        let mut numbers = Vec::new();
+        for backend in &service.backends {
+            let known = self.live.number(id, mapped(backend.address));
+            let number = known.or_else(|| self.numbers.pop()).ok_or(Error::Full("backends"))?;
+            let entry = tunnel::entry(config, service, backend);
+            self.set(self.maps.backends, key_of(number).to_vec(), &entry.to_bytes())?;
+            numbers.push(number);
+        }
+        let gone = self.live.backends.iter();
+        let gone = gone.filter(|(number, one)| one.service == id && !numbers.contains(number));
+        let gone: Vec<_> = gone.map(|(number, one)| (*number, *one)).collect();
+        for (number, one) in gone {
+            let entry = abi::Backend { weight: 0, ..one };
+            self.set(self.maps.backends, key_of(number).to_vec(), &entry.to_bytes())?;
+        }
+        Ok(numbers)
+    }
+
+    /// Writes a table that is not in use; returns its number.
+    fn table(&mut self, slots: &[u16]) -> Result<u32, Error<M::Error>> {
+        let table = self.tables.pop().ok_or(Error::Full("tables"))?;
+        write_table(self.maps.tables, table, slots).map_err(Error::Map)?;
+        Ok(table)
+    }
+
+    fn set(&mut self, map: &'a M, key: Vec<u8>, value: &[u8]) -> Result<(), Error<M::Error>> {
+        let before = map.lookup(&key).map_err(Error::Map)?;
+        map.update(&key, value, Expect::Any).map_err(Error::Map)?;
+        self.undo.push((map, key, before));
+        Ok(())
+    }
+
+    fn remove(&mut self, map: &'a M, key: Vec<u8>) -> Result<(), Error<M::Error>> {
+        let before = map.lookup(&key).map_err(Error::Map)?;
+        map.delete(&key).map_err(Error::Map)?;
+        self.undo.push((map, key, before));
+        Ok(())
+    }
+
+    /// Restores what was overwritten. Errors have no better remedy than to restore the rest.
+    fn take_back(&mut self) {
+        for (map, key, before) in self.undo.drain(..).rev() {
+            let _restored = match before {
+                Some(value) => map.update(&key, &value, Expect::Any).is_ok(),
+                None => map.delete(&key).is_ok(),
+            };
+        }
+    }
+}
+
+/// The backend of each slot, by number.
+fn chosen<E: std::error::Error>(
+    config: &Config,
+    service: &Service,
+    numbers: &[u16],
+) -> Result<Vec<u16>, Error<E>> {
+    match table(config, service) {
+        Ok(table) => Ok(table.slots().iter().map(|index| numbers[usize::from(*index)]).collect()),
+        Err(choice::Error::NoneAvailable) => Ok(vec![NONE; SLOTS]),
+        Err(error) => Err(Error::Choice { service: service.name.clone(), error }),
+    }
+}
+
+/// The table of a service: which backend of its list each slot has.
+///
+/// # Errors
+/// No backend gets new connections, or there are too many.
+pub fn table(config: &Config, service: &Service) -> Result<Table, choice::Error> {
+    let member = |backend: &super::Backend| choice::Backend {
+        id: choice::id(&mapped(backend.address)),
+        weight: if backend.state == State::Up { backend.weight } else { 0 },
+    };
+    let members: Vec<_> = service.backends.iter().map(member).collect();
+    let key = config.key.as_deref().unwrap_or_default();
+    Table::new(choice::id(format!("{key}\0{}", service.name).as_bytes()), &members)
+}
+
+fn write_table<M: Map>(map: &M, table: u32, slots: &[u16]) -> Result<(), M::Error> {
+    for (line, slots) in slots.chunks_exact(LINE).enumerate() {
+        let index = table * LINES + line as u32;
+        let line = abi::Line { slots: std::array::from_fn(|i| slots[i]) };
+        map.update(&index.to_le_bytes(), &line.to_bytes(), Expect::Any)?;
+    }
+    Ok(())
+}
+
+fn key_of(number: u16) -> [u8; 4] {
+    u32::from(number).to_le_bytes()
+}
+
+/// `BALANCER_NONE`.
+pub const NONE: u16 = u16::MAX;
+/// The key of maps with one entry.
+const ONLY: [u8; 4] = [0; 4];
+/// Slots of a line.
+const LINE: usize = abi::Line::SIZE / 2;
+/// `BALANCER_LINES`.
+const LINES: u32 = (SLOTS / LINE) as u32;
+/// An entry that is not in use.
+const EMPTY: abi::Backend = abi::Backend {
+    address: [0; 16],
+    source: [0; 16],
+    spread: [0; 4],
+    sum: 0,
+    vni: [0; 4],
+    port: [0; 2],
+    overhead: 0,
+    delivery: 0,
+    is_ipv6: 0,
+    flags: 0,
+    zero: 0,
+    service: 0,
+    weight: 0,
+    reserved: 0,
+};

@@ -1,0 +1,50 @@
+//! balancer: sends packets for services to backends, without state but where backends changed.
+//!
+//! The program is `bpf/balancer/balancer.bpf.c`; `bpf/balancer/balancer.abi.h` describes keys,
+//! tables and the memory of flows. [`choice`] gives slots to backends, [`Config`] is what the
+//! user wants, [`update`] brings live maps there.
+
+pub mod abi;
+pub mod choice;
+mod config;
+mod live;
+mod memory;
+mod object;
+mod service;
+mod tunnel;
+
+pub use abi::Reason;
+pub use config::{
+    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
+    State, Tunnel,
+};
+pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
+pub use memory::Remembered;
+
+/// The compiled program.
+pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");
+/// Name of the program in the object.
+pub const PROGRAM: &str = "xway_balancer";
+/// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is
+/// only loaded by name.
+pub const PROGRAM_FRAGS: &str = "xway_balancer_frags";
+/// Name of the map of patterns, by which services are found.
+pub const PATTERNS: &str = "balancer_patterns";
+/// Name of the map that states which set of patterns is in use.
+pub const ACTIVE: &str = "balancer_active";
+/// Name of the map of services.
+pub const SERVICES: &str = "balancer_services";
+/// Name of the map of the tables of slots.
+pub const TABLES: &str = "balancer_tables";
+/// Name of the map of backends.
+pub const BACKENDS: &str = "balancer_backends";
+/// Name of the map of the ways to backends.
+pub const HOPS: &str = "balancer_hops";
+/// Name of the map of what was sent to each backend.
+pub const COUNTS: &str = "balancer_counts";
+/// Name of the map of remembered flows.
+pub const FLOWS: &str = "balancer_flows";
+/// Name of the map of events.
+pub const EVENTS: &str = "balancer_events";
+/// Name of the map of the interfaces that packets may leave by.
+pub const TX: &str = "xway_tx";

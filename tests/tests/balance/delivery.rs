@@ -1,0 +1,262 @@
+//! How packets are delivered: packet in, verdict and packet out, in each tunnel.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use lab::frame::{Flow, Side, TcpFlags, check};
+use packet::checksum::{is_valid, sum};
+use spec::Verdict;
+use xway_tests::bpf::balancer::{Balanced, Balancer, mac};
+use xway_tests::stories;
+
+stories! {
+    packets_are_in_the_tunnel_of_the_backend
+    outer_headers_are_of_the_flow
+    to_the_mac_address_of_the_backend
+    udp_checksums_are_of_any_packet
+    what_cannot_be_delivered_is_dropped
+    larger_than_the_mtu_with_the_outer_headers
+    a_packet_cut_at_any_length_goes_to_the_stack
+}
+
+const SERVICE4: &str = "192.0.2.1";
+const SERVICE6: &str = "2001:db8::1";
+const BACKEND4: &str = "10.0.2.10";
+const BACKEND6: &str = "fd00:0:0:2::10";
+/// As 16 in hexadecimal: addresses of IPv6 are written with the decimal number.
+const BACKEND6_ADDRESS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 2, 0, 0, 0, 0x10);
+
+/// A service of both families whose backend is `backend`.
+fn config(backend: &str, delivery: &str) -> String {
+    let service = |name: &str, address: &str, protocol: &str| {
+        format!(
+            "[[service]]\nname = '{name}'\naddress = '{address}'\nprotocol = '{protocol}'\n\
+             delivery = {delivery}\nbackend = [{{ address = '{backend}' }}]\n"
+        )
+    };
+    let mut text = "source = ['10.0.2.1', 'fd00:0:0:2::1']\n".to_owned();
+    for (family, address) in [(4, SERVICE4), (6, SERVICE6)] {
+        for protocol in ["tcp", "udp", "icmp"] {
+            text += &service(&format!("{protocol}{family}"), address, protocol);
+        }
+    }
+    text
+}
+
+pub fn client(to: &str, port: u16) -> Flow {
+    let from = if to.contains(':') { "fd00:0:0:1::2" } else { "10.0.1.2" };
+    let side = |mac, ip, port| Side::new(mac, ip, port).unwrap();
+    Flow::new(side("02:78:77:00:01:02", from, port), side("02:78:77:00:01:01", to, 80))
+}
+
+const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
+
+fn kinds(flow: &Flow) -> [(&'static str, Vec<u8>); 3] {
+    [
+        ("tcp", flow.tcp(SYN, 7, b"").unwrap()),
+        ("udp", flow.udp(b"odd").unwrap()),
+        ("icmp", flow.ping(1, 2, b"payload").unwrap()),
+    ]
+}
+
+/// Bytes of the IP packet in a frame, without padding.
+fn ip_packet(frame: &[u8]) -> &[u8] {
+    let ip = &frame[14..];
+    let length = match ip[0] >> 4 {
+        4 => usize::from(u16::from_be_bytes([ip[2], ip[3]])),
+        _ => 40 + usize::from(u16::from_be_bytes([ip[4], ip[5]])),
+    };
+    &ip[..length]
+}
+
+/// What an outer packet contains, and where it is from and to; its own checksums are right.
+struct Outer<'p> {
+    from: IpAddr,
+    to: IpAddr,
+    protocol: u8,
+    inner: &'p [u8],
+}
+
+fn outer(frame: &[u8]) -> Outer<'_> {
+    let ip = ip_packet(frame);
+    if ip[0] >> 4 == 4 {
+        assert_eq!((ip[0], ip[8]), (0x45, 64));
+        assert!(is_valid(sum(&ip[..20])), "checksum of the outer IPv4 header");
+        let address = |at: usize| Ipv4Addr::from(*ip[at..].first_chunk::<4>().unwrap());
+        let (from, to) = (address(12).into(), address(16).into());
+        return Outer { from, to, protocol: ip[9], inner: &ip[20..] };
+    }
+    assert_eq!(ip[7], 64);
+    let address = |at: usize| Ipv6Addr::from(*ip[at..].first_chunk::<16>().unwrap());
+    let (from, to) = (address(8).into(), address(24).into());
+    Outer { from, to, protocol: ip[6], inner: &ip[40..] }
+}
+
+fn packets_are_in_the_tunnel_of_the_backend<R: Balanced>() {
+    for (delivery, header) in
+        [("'ipip'", 0), ("{ gue = {} }", 8), ("{ geneve = { vni = 0x123456 } }", 16)]
+    {
+        for backend in [BACKEND4, BACKEND6] {
+            let mut balancer = Balancer::<R>::of(&config(backend, delivery));
+            for to in [SERVICE4, SERVICE6] {
+                for (name, packet) in kinds(&client(to, 1000)) {
+                    let name = format!("{name} to {to} by {delivery} to {backend}");
+                    let judgement = balancer.judge(&packet);
+                    assert_eq!(judgement.reason, "balanced", "{name}");
+                    assert_eq!(judgement.verdict, Verdict::Redirect, "{name}");
+                    tunnelled(&name, &packet, &judgement.packet, (backend, header));
+                }
+            }
+        }
+    }
+}
+
+/// The frame is to the backend, with these bytes of headers between IP and the packet.
+#[track_caller]
+fn tunnelled(name: &str, packet: &[u8], sent: &[u8], (backend, header): (&str, usize)) {
+    let to: packet::Mac = mac(10).parse().unwrap();
+    assert_eq!((&sent[..6], &sent[6..12]), (&to.0[..], &[2, 0x78, 0x77, 0, 2, 1][..]), "{name}");
+    let is_inner6 = packet[14] >> 4 == 6;
+    let outer = outer(sent);
+    assert_eq!(outer.inner[header..], *ip_packet(packet), "{name}");
+    let expected: IpAddr = backend.parse().unwrap();
+    assert_eq!(outer.to, expected, "{name}");
+    assert!(["10.0.2.1", "fd00:0:0:2::1"].contains(&&*outer.from.to_string()), "{name}");
+    if header == 0 {
+        assert_eq!(outer.protocol, if is_inner6 { 41 } else { 4 }, "{name}");
+        return;
+    }
+    assert_eq!(outer.protocol, 17, "{name}");
+    assert_eq!(check(sent), Ok(()), "{name}: outer checksum");
+    let udp = &outer.inner[..8];
+    assert_eq!(usize::from(u16::from_be_bytes([udp[4], udp[5]])), outer.inner.len(), "{name}");
+    let port = u16::from_be_bytes([udp[2], udp[3]]);
+    assert_eq!(port, if header == 8 { 6080 } else { 6081 }, "{name}");
+    assert!(u16::from_be_bytes([udp[0], udp[1]]) >= 49152, "{name}: a dynamic port");
+    if header == 16 {
+        let of = if is_inner6 { [0x86, 0xdd] } else { [8, 0] };
+        assert_eq!(outer.inner[8..16], [0, 0, of[0], of[1], 0x12, 0x34, 0x56, 0], "{name}");
+    }
+}
+
+/// The traffic class with ECN, and "don't fragment", are those of the packet; ports and flow label
+/// differ between flows and not within one.
+fn outer_headers_are_of_the_flow<R: Balanced>() {
+    let mut balancer = Balancer::<R>::of(&config(BACKEND4, "{ gue = {} }"));
+    let mut ports = std::collections::BTreeSet::new();
+    for port in 1000..1032 {
+        let flow = client(SERVICE4, port);
+        let mut packet = flow.udp(b"x").unwrap();
+        for (class, fragment) in [(0xb9, 0), (3, 0x40)] {
+            (packet[15], packet[20]) = (class, fragment);
+            let sent = balancer.judge(&packet).packet;
+            assert_eq!((sent[15], sent[20]), (class, fragment));
+            ports.insert([sent[34], sent[35]]);
+        }
+    }
+    assert!((24..=32).contains(&ports.len()), "{} ports of 32 flows", ports.len());
+
+    let mut balancer = Balancer::<R>::of(&config(BACKEND6, "'ipip'"));
+    let mut packet = client(SERVICE6, 1000).udp(b"x").unwrap();
+    packet[14..18].copy_from_slice(&[0x6b, 0x91, 0x23, 0x45]);
+    let sent = balancer.judge(&packet).packet;
+    assert_eq!((sent[14], sent[15] & 0xf0), (0x6b, 0x90), "traffic class");
+    let label = |sent: &[u8]| [sent[15] & 15, sent[16], sent[17]];
+    assert_eq!(label(&sent), label(&balancer.judge(&packet).packet));
+    let other = client(SERVICE6, 1001).udp(b"x").unwrap();
+    assert_ne!(label(&sent), label(&balancer.judge(&other).packet));
+
+    let text = config(BACKEND4, "'ipip'").replace("10.0.2.1'", "10.0.3.0/24'");
+    let mut balancer = Balancer::<R>::of(&text);
+    let sources: std::collections::BTreeSet<_> = (0..64)
+        .map(|port| outer(&balancer.judge(&client(SERVICE4, port).udp(b"x").unwrap()).packet).from)
+        .collect();
+    assert!(sources.len() > 32, "{sources:?}");
+    assert!(sources.iter().all(|one| one.to_string().starts_with("10.0.3.")), "{sources:?}");
+}
+
+fn to_the_mac_address_of_the_backend<R: Balanced>() {
+    for (to, backend) in [(SERVICE4, BACKEND4), (SERVICE6, BACKEND6)] {
+        let own =
+            |one: &&str| one.is_empty() || one.contains(if to.contains(':') { '6' } else { '4' });
+        let text: String = config(backend, "'mac'")
+            .split_inclusive("[[service]]")
+            .filter(|part| part.starts_with("source") || own(&part.lines().nth(1).unwrap_or("")))
+            .collect();
+        let text = text.trim_end_matches("[[service]]").to_owned();
+        let mut balancer = Balancer::<R>::of(&text);
+        for (name, packet) in kinds(&client(to, 1000)) {
+            let judgement = balancer.judge(&packet);
+            assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Redirect, "balanced"));
+            assert_eq!(judgement.packet[12..], packet[12..], "{name}: only the addresses differ");
+            let to: packet::Mac = mac(10).parse().unwrap();
+            assert_eq!(judgement.packet[..6], to.0, "{name}");
+        }
+    }
+}
+
+/// Without a checksum inside, in fragments and with any bytes.
+fn udp_checksums_are_of_any_packet<R: Balanced>() {
+    let mut balancer = Balancer::<R>::of(&config(BACKEND6, "{ geneve = {} }"));
+    for length in (0..200).chain([500, 511, 512, 513, 1000, 1300]) {
+        let payload: Vec<u8> = (0..length).map(|n| (n * 37 + length) as u8).collect();
+        for to in [SERVICE4, SERVICE6] {
+            for port in [7, 1000] {
+                let packet = client(to, port).udp(&payload).unwrap();
+                let sent = balancer.judge(&packet).packet;
+                assert_eq!(check(&sent), Ok(()), "{length} bytes to {to}");
+            }
+        }
+        let mut bare = client(SERVICE4, 9).udp(&payload).unwrap();
+        bare[40..42].fill(0);
+        assert_eq!(check(&balancer.judge(&bare).packet), Ok(()), "{length} bytes, no checksum");
+    }
+    let zero = config(BACKEND6, "{ gue = { zero_checksum = true } }");
+    let mut balancer = Balancer::<R>::of(&zero);
+    let sent = balancer.judge(&client(SERVICE4, 9).udp(b"x").unwrap()).packet;
+    assert_eq!(sent[60..62], [0, 0]);
+}
+
+fn what_cannot_be_delivered_is_dropped<R: Balanced>() {
+    for (backend, reason) in [("10.9.9.9", "no-route"), ("10.0.2.77", "no-neighbour")] {
+        let mut balancer = Balancer::<R>::of(&config(backend, "'ipip'"));
+        let packet = client(SERVICE4, 9).udp(b"x").unwrap();
+        let judgement = balancer.judge(&packet);
+        assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Drop, reason), "{backend}");
+    }
+    let none = config(BACKEND4, "'ipip'").replace("' }]", "', state = 'drain' }]");
+    let mut balancer = Balancer::<R>::of(&none);
+    let judgement = balancer.judge(&client(SERVICE4, 9).udp(b"x").unwrap());
+    assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Drop, "no-backend"));
+}
+
+fn larger_than_the_mtu_with_the_outer_headers<R: Balanced>() {
+    for (backend, delivery, overhead) in
+        [(BACKEND4, "'ipip'", 20), (BACKEND6, "{ geneve = {} }", 56)]
+    {
+        let mut balancer = Balancer::<R>::of(&config(backend, delivery));
+        let fits = 1500 - overhead - 28;
+        let flow = client(SERVICE4, 9);
+        for (payload, reason) in [(fits, "balanced"), (fits + 1, "too-big")] {
+            let packet = flow.udp(&vec![0; payload]).unwrap();
+            assert_eq!(balancer.judge(&packet).reason, reason, "{payload} bytes by {delivery}");
+        }
+    }
+}
+
+fn a_packet_cut_at_any_length_goes_to_the_stack<R: Balanced>() {
+    let mut balancer = Balancer::<R>::of(&config(BACKEND4, "{ geneve = {} }"));
+    for to in [SERVICE4, SERVICE6] {
+        for (name, packet) in kinds(&client(to, 1000)) {
+            let end = 14 + ip_packet(&packet).len();
+            for length in 14..end {
+                let judgement = balancer.judge(&packet[..length]);
+                assert_eq!(
+                    (judgement.verdict, &*judgement.reason),
+                    (Verdict::Pass, "truncated"),
+                    "{length} bytes of {name} to {to}"
+                );
+            }
+        }
+    }
+    assert_eq!(BACKEND6.parse::<Ipv6Addr>().unwrap(), BACKEND6_ADDRESS);
+}

@@ -1,0 +1,6 @@
+//! The balancer.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod changes;
+mod delivery;
+mod services;
