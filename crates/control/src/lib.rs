@@ -66,6 +66,7 @@ pub mod apply;
 pub mod assembly;
 pub mod assignment;
 pub mod attach;
+pub mod balance;
 pub mod capture;
 pub mod chain;
 pub mod check;

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use functions::route;
+use functions::{balancer, route};
 use kernel::Mode;
 use serde::{Deserialize, Serialize};
 use spec::{Map as _, MapDef, Spec};
@@ -33,6 +33,9 @@ pub struct Record {
     /// declaration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub temporary: Vec<String>,
+    /// The services of a balancer, which are not in a declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<balancer::Config>,
     /// The program and its options.
     pub program: ProgramTable,
 }
@@ -66,6 +69,12 @@ impl Record {
             ..ProgramTable::default()
         };
         Self { program, ..Self::base(placement) }
+    }
+
+    /// The record of a balancer.
+    pub fn of_balancer(config: &balancer::Config, placement: &Placement) -> Self {
+        let program = ProgramTable { set: table_of(&placement.set), ..ProgramTable::default() };
+        Self { balance: Some(config.clone()), program, ..Self::base(placement) }
     }
 
     /// The record of an object's program.

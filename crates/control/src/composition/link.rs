@@ -1,6 +1,6 @@
 //! `ChainLink`: a member with its code, so that it can be composed.
 
-use functions::route;
+use functions::{balancer, route};
 use kernel::{Map, Mode};
 use spec::compose;
 use spec::{Map as _, MapDef, Spec};
@@ -109,6 +109,17 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
         let programs = [route::PROGRAM, route::PROGRAM_FRAGS];
         let program = program_of(generation, programs)?.to_owned();
         ask_for_tags(target, &mut spec, &program)?;
+        return Ok(Code { spec, program, may_count: false });
+    }
+    if let Some(config) = &record.balance {
+        let mut spec = Spec::parse(name, balancer::OBJECT)?;
+        config.apply(&mut spec)?;
+        for (global, value) in pairs(&record.program.set) {
+            spec.set_global_text(&global, &value)?;
+        }
+        restore_constants(&mut spec, generation)?;
+        let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
+        let program = program_of(generation, programs)?.to_owned();
         return Ok(Code { spec, program, may_count: false });
     }
     let opened = reopened(name, &record, generation);

@@ -16,6 +16,21 @@ pub enum FunctionError {
         interfaces.join(" and ")
     )]
     InterfaceOmitted { interfaces: Vec<String>, omitted: String },
+    /// No balancer runs on the interface.
+    #[error("no balancer runs on {interface}: `xway balance load {interface} FILE` starts one")]
+    NoBalancer { interface: String },
+    /// A balancer has no such service or backend.
+    #[error("the balancer of {interface} has no {what} `{name}`; it has {}", known.join(", "))]
+    NotBalanced { interface: String, what: &'static str, name: String, known: Vec<String> },
+    /// A file of services is malformed.
+    #[error("{path}: {reason}")]
+    BalanceFile { path: String, reason: String },
+    /// There is no route to a backend, from which the outer source would be known.
+    #[error(
+        "no address of this host has a route to backend {backend} ({reason}): write `source` in \
+         the file"
+    )]
+    NoSource { backend: std::net::IpAddr, reason: String },
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },

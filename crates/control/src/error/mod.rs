@@ -81,6 +81,9 @@ pub enum Error {
     /// The rules of `drop` cannot be read or changed.
     #[error("{0}")]
     Drop(#[from] functions::drop::Error<kernel::Error>),
+    /// The services of a balancer cannot be changed.
+    #[error("{0}")]
+    Balancer(#[from] functions::balancer::Error<kernel::Error>),
     /// The maps of `forward` cannot be changed.
     #[error("{0}")]
     Forward(#[from] functions::route::Error<kernel::Error>),

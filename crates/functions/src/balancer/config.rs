@@ -177,6 +177,18 @@ pub enum ConfigError {
     Sources(Prefix, Prefix),
 }
 
+impl State {
+    /// As in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Drain => "drain",
+            Self::Down => "down",
+        }
+    }
+}
+
 impl Config {
     /// # Errors
     /// What contradicts itself.

@@ -8,6 +8,7 @@
 //! names it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
 
 use spec::{Expect, Map};
 
@@ -93,20 +94,36 @@ impl Live {
                 live.services.insert(abi::Key::from_bytes(key), abi::Service::from_bytes(value));
             }
         }
-        for (number, value) in crate::table::read(maps.backends)? {
+        for (number, value) in maps.backends.array()?.iter().enumerate() {
             let backend = value.first_chunk().map(abi::Backend::from_bytes).unwrap_or_default();
-            if let Some(number) = number.first_chunk().filter(|_| backend != EMPTY) {
-                live.backends.insert(u32::from_le_bytes(*number) as u16, backend);
+            if backend != EMPTY {
+                live.backends.insert(number as u16, backend);
             }
         }
         Ok(live)
     }
 
     /// The number of a backend of a service.
-    #[must_use]
-    pub fn number(&self, service: u32, address: [u8; 16]) -> Option<u16> {
+    fn number(&self, service: u32, address: [u8; 16]) -> Option<u16> {
         let is = |one: &abi::Backend| one.service == service && one.address == address;
         self.backends.iter().find(|(_, one)| is(one)).map(|(number, _)| *number)
+    }
+
+    /// The number of a backend of the service of this name.
+    #[must_use]
+    pub fn number_of(&self, service: &str, address: IpAddr) -> Option<u16> {
+        self.number(service::id(service), mapped(address))
+    }
+
+    /// Numbers and addresses of the backends of a service that are not among these.
+    #[must_use]
+    pub fn others(&self, service: &str, is_known: impl Fn(IpAddr) -> bool) -> Vec<(u16, IpAddr)> {
+        let id = service::id(service);
+        let own = self.backends.iter().filter(|(_, one)| one.service == id);
+        let own = own.map(|(number, one)| {
+            (*number, IpAddr::V6(Ipv6Addr::from(one.address)).to_canonical())
+        });
+        own.filter(|(_, address)| !is_known(*address)).collect()
     }
 
     /// The entry of a service that has this id.
@@ -203,8 +220,7 @@ pub fn settle<M: Map>(maps: &Maps<'_, M>, now: u64) -> Result<usize, M::Error> {
 /// A map's own.
 pub fn flows<M: Map>(map: &M, now: u64) -> Result<Vec<Remembered>, M::Error> {
     let mut all = Vec::new();
-    for key in map.keys()? {
-        let line = map.lookup(&key)?.unwrap_or_default();
+    for line in map.array()? {
         all.extend(remembered(&line, now).filter(|one| one.kind != abi::Kind::Note));
     }
     Ok(all)

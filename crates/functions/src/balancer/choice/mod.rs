@@ -8,23 +8,23 @@
 //! `nearest` gives each slot the backend that is nearest to it by rendezvous hashing, `share`
 //! limits what a backend takes, `fill` moves what is over a limit to backends with free capacity,
 //! `plan` compares two tables. All of it uses integers of fixed width, so machines agree.
-//! `docs/balancer.md` has the reasons and the figures.
+//! `docs/balance-table.md` has the reasons and the figures.
 //!
 //! Not here: the hash of a packet, the maps that hold the table, and what is done with connections
 //! that exist when a slot changes its owner.
 
 mod backend;
+mod table;
 mod fill;
 mod hash;
 mod nearest;
 mod plan;
 mod share;
-mod table;
 
 #[cfg(test)]
 mod tests;
 
 pub use backend::{Backend, Error, SLOTS};
+pub use table::Table;
 pub use hash::id;
 pub use plan::{Evenness, Plan, evenness, plan};
-pub use table::Table;

@@ -6,7 +6,7 @@
 //! leaves, only its slots change, each to the backend of the next visit; when a weight grows, the
 //! backend's visits come earlier and only it gains slots.
 //!
-//! Visits are computed up to a limit, on average [`VISITS`] for each slot. One slot of 3000 has
+//! Visits are computed up to a limit, on average eight for each slot. One slot of 3000 has
 //! none until then and counts as over the limit of its backend: it goes wherever there is capacity.
 
 use super::backend::{Member, SLOTS};
