@@ -1,0 +1,73 @@
+//! Slots whose nearest backend is full, and free places of other backends: who gets which.
+//!
+//! Each free place has a random cell of a table, and each slot probes cells in a random order of
+//! its own. In rounds, all waiting slots probe next cells and take a place that is free. A place
+//! taken in an early round is never lost to a slot that comes in a later one; so a change among the
+//! places or slots displaces what was placed late, and little follows from it.
+
+use super::backend::{Member, SLOTS};
+use super::hash::{Purpose, Sequence};
+
+/// Rounds of four probes each. A slot probes as many cells as there are; what waits then (in
+/// practice for one of the last few places) takes what is left in the order of cells.
+const ROUNDS: u64 = SLOTS as u64 / 4;
+/// End of a list of places.
+const NONE: u32 = u32::MAX;
+
+/// Gives each waiting slot to a member with free capacity. `waiting` is in ascending order, `free`
+/// is the number of free places of each member; there are at least as many as slots.
+pub(super) fn fill(
+    seed: u64,
+    members: &[Member],
+    free: &[u32],
+    mut waiting: Vec<u16>,
+    mut give: impl FnMut(u16, usize),
+) {
+    let mut places = Places::new(members, free);
+    let probes = Sequence::new(seed, Purpose::Probes, 0);
+    for round in 0..ROUNDS {
+        if waiting.is_empty() {
+            return;
+        }
+        waiting.retain(|&slot| {
+            let cells = probes.at(round << 16 | u64::from(slot));
+            let found = (0..4).find_map(|lane| places.take((cells >> (16 * lane)) as u16));
+            found.map(|member| give(slot, member)).is_none()
+        });
+    }
+    let mut cells = 0..=u16::MAX;
+    for slot in waiting {
+        let member = cells.by_ref().find_map(|cell| places.take(cell));
+        give(slot, member.expect("capacities sum to the slots at least"));
+    }
+}
+
+/// Free places by cell: a list for each cell, because two places can have the same.
+struct Places {
+    /// Index in `places` of a cell's first place, or [`NONE`].
+    first: Vec<u32>,
+    /// Member of a place, and the next place in its cell.
+    places: Vec<(u16, u32)>,
+}
+
+impl Places {
+    fn new(members: &[Member], free: &[u32]) -> Self {
+        let mut all = Self { first: vec![NONE; SLOTS], places: Vec::new() };
+        for (index, (member, &count)) in members.iter().zip(free).enumerate() {
+            for place in 0..count {
+                let first = &mut all.first[(member.places.at(u64::from(place)) >> 48) as usize];
+                all.places.push((index as u16, *first));
+                *first = all.places.len() as u32 - 1;
+            }
+        }
+        all
+    }
+
+    /// Takes a place of this cell and returns its member.
+    fn take(&mut self, cell: u16) -> Option<usize> {
+        let first = &mut self.first[usize::from(cell)];
+        let &(member, next) = self.places.get(*first as usize)?;
+        *first = next;
+        Some(usize::from(member))
+    }
+}
