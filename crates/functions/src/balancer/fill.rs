@@ -8,8 +8,8 @@
 use super::backend::{Member, SLOTS};
 use super::hash::{Purpose, Sequence};
 
-/// Rounds of four probes each. A slot probes as many cells as there are; what waits then (in
-/// practice for one of the last few places) takes what is left in the order of cells.
+/// Rounds of four probes each: as a bound, a slot makes one probe for each cell there is. Slots that
+/// still wait then compete for the last few places and take what is left in the order of cells.
 const ROUNDS: u64 = SLOTS as u64 / 4;
 /// End of a list of places.
 const NONE: u32 = u32::MAX;
@@ -35,10 +35,20 @@ pub(super) fn fill(
             found.map(|member| give(slot, member)).is_none()
         });
     }
-    let mut cells = 0..=u16::MAX;
-    for slot in waiting {
-        let member = cells.by_ref().find_map(|cell| places.take(cell));
-        give(slot, member.expect("capacities sum to the slots at least"));
+    fill_in_order(&mut places, &waiting, give);
+}
+
+/// Gives the waiting slots what is left in the order of cells.
+fn fill_in_order(places: &mut Places, waiting: &[u16], mut give: impl FnMut(u16, usize)) {
+    let mut cell = 0;
+    for &slot in waiting {
+        let member = loop {
+            match places.take(cell) {
+                Some(member) => break member,
+                None => cell = cell.checked_add(1).expect("there are places for all slots"),
+            }
+        };
+        give(slot, member);
     }
 }
 
@@ -69,5 +79,44 @@ impl Places {
         let &(member, next) = self.places.get(*first as usize)?;
         *first = next;
         Some(usize::from(member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backend::{Backend, members};
+    use super::*;
+
+    /// 65,536 places of three members, one for each slot.
+    fn all_places() -> (Vec<Member>, [u32; 3]) {
+        let backends = [1, 2, 3].map(|id| Backend { id, weight: 1 });
+        (members(0, &backends).expect("weights are above 0"), [20_000, 45_000, 536])
+    }
+
+    /// Counts what each member gets, and fails for a slot that gets two places.
+    fn counted(run: impl FnOnce(&mut dyn FnMut(u16, usize))) -> [u32; 3] {
+        let (mut given, mut filled) = ([0; 3], vec![false; SLOTS]);
+        run(&mut |slot, member| {
+            given[member] += 1;
+            assert!(!std::mem::replace(&mut filled[usize::from(slot)], true), "slot {slot}");
+        });
+        given
+    }
+
+    #[test]
+    fn all_places_are_taken_by_probes() {
+        let (members, free) = all_places();
+        for seed in 0..2 {
+            let slots = (0..=u16::MAX).collect();
+            assert_eq!(counted(|give| fill(seed, &members, &free, slots, give)), free);
+        }
+    }
+
+    #[test]
+    fn all_places_are_taken_in_order() {
+        let (members, free) = all_places();
+        let slots: Vec<u16> = (0..=u16::MAX).collect();
+        let mut places = Places::new(&members, &free);
+        assert_eq!(counted(|give| fill_in_order(&mut places, &slots, give)), free);
     }
 }

@@ -8,12 +8,10 @@
 //! `nearest` gives each slot the backend that is nearest to it by rendezvous hashing, `share`
 //! limits what a backend takes, `fill` moves what is over a limit to backends with free capacity,
 //! `plan` compares two tables. All of it uses integers of fixed width, so machines agree.
-//! [docs/balancer.md] has the reasons and the figures.
+//! `docs/balancer.md` has the reasons and the figures.
 //!
 //! Not here: the hash of a packet, the maps that hold the table, and what is done with connections
 //! that exist when a slot changes its owner.
-//!
-//! [docs/balancer.md]: https://github.com/expressway/expressway/blob/main/docs/balancer.md
 
 mod backend;
 mod choice;

@@ -20,7 +20,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Moved slots between two backends that stay as they are: what the change costs others.
+    /// Moved slots between two backends that the change does not concern: what it costs others.
     #[must_use]
     pub fn incidental(&self) -> u32 {
         self.moved - self.required

@@ -1,39 +1,62 @@
 //! How many slots a backend may have.
+//!
+//! A share of the slots is seldom an integer, and two wishes conflict. Free capacity makes a change
+//! local: a slot that loses its owner finds a free place early and displaces few others. But no
+//! backend may have more than its share rounded up, or 1.007 of its share if that is more; where
+//! shares are just below an integer, that leaves nothing free. So free capacity grows and shrinks
+//! with the fraction of the share, slowly enough that no change of the set changes many capacities:
+//!
+//! ```text
+//! capacity   k+1 |          ________
+//!  (mean)        |        /      . '     the line: shares; above it: capacity, twice as steep
+//!                |      /    . '         until it reaches the integer above
+//!              k |____/. '
+//!                    k        k+1  share
+//! ```
 
 use super::backend::{Member, SLOTS};
 
-/// Largest capacity over the share, in thousandths: what evenness allows where a share is many
-/// slots.
-const EXCESS: u64 = 7;
-/// Free capacity to aim at, in thousandths of all slots. A slot that loses its owner finds a free
-/// place near the start of its search and displaces few others.
-const FREE: u64 = 16;
+/// A slot in the unit of shares and capacities.
+const SLOT: u64 = 1 << 16;
 
 /// The largest number of slots of each member, in the order of `members`; the sum is at least
 /// [`SLOTS`].
-///
-/// A share is seldom an integer. No member gets more than its share rounded up, or its share plus
-/// [`EXCESS`] if that is more. Where all of these would leave more than [`FREE`] unused, as with
-/// shares of a few slots, some members round down: each by a random number of its own, so that
-/// another member's arrival or departure changes few capacities.
 pub(super) fn capacities(members: &[Member]) -> Vec<u32> {
     let total: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
-    let mut free = FREE;
-    loop {
-        let found: Vec<u32> = members.iter().map(|member| capacity(member, total, free)).collect();
-        if found.iter().map(|&slots| u64::from(slots)).sum::<u64>() >= SLOTS as u64 {
-            return found;
-        }
-        // The random numbers were low: rare, and ends at the latest when all members round up.
-        free *= 2;
-    }
+    let shares =
+        members.iter().map(|member| (SLOTS as u64 * SLOT * u64::from(member.weight)) / total);
+    let shares: Vec<u64> = shares.collect();
+    let suffices = |all: &Vec<u32>| all.iter().map(|&one| one as usize).sum::<usize>() >= SLOTS;
+    let rounded = |free: u32| -> Vec<u32> {
+        let both = shares.iter().zip(members);
+        both.map(|(&share, member)| capacity(share, free, member.rounding)).collect()
+    };
+    // The first attempt suffices unless the random numbers are unusually low.
+    let found = (0..=LEAST_FREE).rev().map(rounded).find(suffices);
+    found.unwrap_or_else(|| shares.iter().map(|&share| (most(share) / SLOT) as u32).collect())
 }
 
-fn capacity(member: &Member, total: u64, free: u64) -> u32 {
-    let slots = SLOTS as u64 * u64::from(member.weight);
-    let unit = total * 1000;
-    let most = slots.div_ceil(total).max(slots * (1000 + EXCESS) / unit);
-    let wanted = slots * (1000 + free);
-    let rounds_up = u64::from(member.rounding) * unit < (wanted % unit) << 16;
-    (wanted / unit + u64::from(rounds_up)).min(most) as u32
+/// Free capacity in every case, relative to the share, as a negative power of two.
+const LEAST_FREE: u32 = 11;
+/// Free capacity at most, relative to the share, as a negative power of two: shares of a few slots
+/// would otherwise leave much free, and some backends without a slot.
+const MOST_FREE: u32 = 6;
+
+/// The capacity of a share: an integer above or below what is wanted on average, by a random number
+/// of the member. So another member's arrival or departure changes few capacities.
+fn capacity(share: u64, least_free: u32, rounding: u16) -> u32 {
+    let fraction = share % SLOT;
+    let steep = (share - fraction + (2 * fraction).min(SLOT)).min(share + (share >> MOST_FREE));
+    let wanted = steep.max(excess(share).saturating_sub(SLOT)).max(share + (share >> least_free));
+    ((wanted + u64::from(rounding)).min(most(share)) / SLOT) as u32
+}
+
+/// The bound of a capacity: the share rounded up, or [`excess`] rounded down.
+fn most(share: u64) -> u64 {
+    share.next_multiple_of(SLOT).max(excess(share) / SLOT * SLOT)
+}
+
+/// What evenness permits where a share is many slots.
+fn excess(share: u64) -> u64 {
+    share * 1007 / 1000
 }

@@ -1,33 +1,24 @@
-//! Movement, evenness and time of the table, of Maglev and of rendezvous hashing.
+//! Movement, evenness and time of the table, of Maglev and of rendezvous hashing:
+//! `cargo test --release -p xway-functions balancer -- --ignored --nocapture --test-threads 1`
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::{Backend, Table, equal, peers};
+use super::sets::{equal, incidental, owners, reweighted, table, weighted};
+use super::{Backend, SLOTS, Table, peers, plan};
 
 type Algorithm = fn(u64, &[Backend]) -> Vec<u64>;
 
-const ALGORITHMS: [(&str, Algorithm); 3] =
-    [("table", table), ("maglev", peers::maglev), ("rendezvous", peers::rendezvous)];
-const SEEDS: u64 = 11;
-
-fn table(seed: u64, backends: &[Backend]) -> Vec<u64> {
-    let table = Table::new(seed, backends).expect("backends have weights");
-    table.slots().iter().map(|&owner| table.backends()[usize::from(owner)].id).collect()
-}
+const ALGORITHMS: [(&str, Algorithm, u64); 3] = [
+    ("table", |seed, backends| owners(&table(seed, backends)), 11),
+    ("maglev", peers::maglev, 11),
+    ("rendezvous", peers::rendezvous, 1),
+];
 
 /// Changes of a set: name, backends before and after.
 fn changes() -> Vec<(&'static str, Vec<Backend>, Vec<Backend>)> {
-    let heavier = |mut backends: Vec<Backend>, index: usize, weight| {
-        backends[index].weight = weight;
-        backends
-    };
-    let mixed = || {
-        let mut backends = equal(1000);
-        backends.iter_mut().zip((1..=10).cycle()).for_each(|(one, weight)| one.weight = weight);
-        backends
-    };
+    let mixed = || weighted((0..1000).map(|number| number % 10 + 1));
     vec![
         ("1000 -> 999", equal(1000), equal(999)),
         ("1000 -> 1001", equal(1000), equal(1001)),
@@ -36,29 +27,14 @@ fn changes() -> Vec<(&'static str, Vec<Backend>, Vec<Backend>)> {
         ("100 -> 99", equal(100), equal(99)),
         ("10 -> 9", equal(10), equal(9)),
         ("3 -> 2", equal(3), equal(2)),
-        ("1000, weight 1 -> 2", equal(1000), heavier(equal(1000), 500, 2)),
-        ("1000, weights 1-10, one -> 0", mixed(), heavier(mixed(), 509, 0)),
-        ("1000, weights 1-10, 9 -> 10", mixed(), heavier(mixed(), 508, 10)),
+        ("1000, weight 1 -> 2", equal(1000), reweighted(equal(1000), 500, 2)),
+        ("1000, weights 1-10, 10 -> 0", mixed(), reweighted(mixed(), 509, 0)),
+        ("1000, weights 1-10, 9 -> 10", mixed(), reweighted(mixed(), 508, 10)),
     ]
 }
 
-/// Share of all slots, in percent, that move at all, and that move between backends that stay.
-fn movement(algorithm: Algorithm, seed: u64, old: &[Backend], new: &[Backend]) -> (f64, f64) {
-    let weights = |set: &[Backend]| -> BTreeMap<u64, u16> {
-        set.iter().filter(|one| one.weight > 0).map(|one| (one.id, one.weight)).collect()
-    };
-    let (before, after) = (weights(old), weights(new));
-    let (old, new) = (algorithm(seed, old), algorithm(seed, new));
-    let unchanged = |id| before.get(id) == after.get(id);
-    let moved: Vec<_> = old.iter().zip(&new).filter(|(from, to)| from != to).collect();
-    let others = moved.iter().filter(|(from, to)| unchanged(from) && unchanged(to)).count();
-    let percent = |slots: usize| 100.0 * slots as f64 / old.len() as f64;
-    (percent(moved.len()), percent(others))
-}
-
 /// Largest and smallest load over the share.
-fn evenness(algorithm: Algorithm, seed: u64, backends: &[Backend]) -> (f64, f64) {
-    let owners = algorithm(seed, backends);
+fn evenness(owners: &[u64], backends: &[Backend]) -> (f64, f64) {
     let mut loads: BTreeMap<u64, u32> = BTreeMap::new();
     owners.iter().for_each(|&owner| *loads.entry(owner).or_default() += 1);
     let total: f64 = backends.iter().map(|backend| f64::from(backend.weight)).sum();
@@ -76,36 +52,72 @@ fn spread(mut samples: Vec<f64>) -> [f64; 3] {
 }
 
 #[test]
-#[ignore = "measures: cargo test --release -p xway-functions balancer -- --ignored --nocapture"]
+#[ignore = "measures for a minute"]
 fn movement_and_evenness() {
-    println!("percent of the slots that move (min/median/max of {SEEDS} seeds); load over share");
+    println!("percent of all slots that move, and that move between backends which do not change");
+    println!("(min/median/max of 11 seeds; rendezvous: one); load over share after the change");
     for (change, old, new) in changes() {
-        for (name, algorithm) in ALGORITHMS {
-            let seeds = if name == "rendezvous" { 1 } else { SEEDS };
-            let moved: Vec<_> =
-                (0..seeds).map(|seed| movement(algorithm, seed, &old, &new)).collect();
-            let [least, usual, most] = spread(moved.iter().map(|&(_, others)| others).collect());
-            let [_, all, _] = spread(moved.iter().map(|&(all, _)| all).collect());
-            let loads: Vec<_> = (0..seeds).map(|seed| evenness(algorithm, seed, &new)).collect();
-            let max = spread(loads.iter().map(|&(max, _)| max).collect())[2];
-            let min = spread(loads.iter().map(|&(_, min)| min).collect())[0];
+        for (name, algorithm, seeds) in ALGORITHMS {
+            let (mut all, mut others, mut max, mut min) = (vec![], vec![], vec![], vec![]);
+            for seed in 0..seeds {
+                let (before, after) = (algorithm(seed, &old), algorithm(seed, &new));
+                let percent = |slots: usize| 100.0 * slots as f64 / before.len() as f64;
+                all.push(percent(before.iter().zip(&after).filter(|(a, b)| a != b).count()));
+                others.push(percent(incidental((&old, &before), (&new, &after))));
+                let (most, least) = evenness(&after, &new);
+                max.push(most);
+                min.push(least);
+            }
+            let [least, usual, most] = spread(others);
             println!(
-                "{change:30} {name:10} all {all:7.3}  others {least:.3}/{usual:.3}/{most:.3}  \
-                 max {max:.4} min {min:.4}"
+                "{change:28} {name:10} all {:.3}  others {least:.3}/{usual:.3}/{most:.3}  \
+                 max {:.4} min {:.4}",
+                spread(all)[1],
+                spread(max)[2],
+                spread(min)[0]
             );
         }
     }
 }
 
 #[test]
-#[ignore = "measures: cargo test --release -p xway-functions balancer -- --ignored --nocapture"]
+#[ignore = "measures for a minute"]
+fn movement_in_sets_of_all_sizes() {
+    println!("percent of the slots that move between others when one backend leaves a set");
+    for (low, high) in [(2, 10), (11, 50), (51, 200), (201, 400), (401, 700), (701, 1300)] {
+        for (name, algorithm, _) in &ALGORITHMS[..2] {
+            let (mut found, mut old) = (vec![], algorithm(0, &equal(low - 1)));
+            for count in low..=high {
+                let new = algorithm(0, &equal(count));
+                let moved = incidental((&equal(count - 1), &old), (&equal(count), &new));
+                found.push(100.0 * moved as f64 / new.len() as f64);
+                old = new;
+            }
+            let mean = found.iter().sum::<f64>() / found.len() as f64;
+            let [least, usual, most] = spread(found);
+            println!(
+                "{low:4} to {high:4} {name:7} min {least:.3} median {usual:.3} mean {mean:.3} \
+                 max {most:.3}"
+            );
+        }
+    }
+    for count in [10_000, 40_000, 65_535] {
+        let (old, new) = (table(0, &equal(count)), table(0, &equal(count - 1)));
+        let empty = new.loads().iter().filter(|&&load| load == 0).count();
+        let moved = f64::from(plan(&old, &new).incidental()) * 100.0 / SLOTS as f64;
+        println!("{count} table others {moved:.3}, {empty} backends without a slot");
+    }
+}
+
+#[test]
+#[ignore = "measures for a minute"]
 fn time_from_scratch() {
     println!("milliseconds to compute a table (min/median/max of 31, interleaved)");
-    for count in [2, 10, 100, 993, 1000, 10_000, 65_535] {
+    for count in [2, 10, 100, 900, 993, 1000, 10_000, 65_535] {
         let backends = equal(count);
         let mut times = [vec![], vec![], vec![]];
         for seed in 0..31 {
-            for (times, (name, algorithm)) in times.iter_mut().zip(ALGORITHMS) {
+            for (times, (name, algorithm, _)) in times.iter_mut().zip(ALGORITHMS) {
                 if name == "rendezvous" && (count > 1000 || seed > 2) {
                     continue;
                 }
@@ -118,7 +130,7 @@ fn time_from_scratch() {
                 times.push(start.elapsed().as_secs_f64() * 1e3);
             }
         }
-        for (times, (name, _)) in times.into_iter().zip(ALGORITHMS) {
+        for (times, (name, ..)) in times.into_iter().zip(ALGORITHMS) {
             if !times.is_empty() {
                 let [least, usual, most] = spread(times);
                 println!("{count:6} backends {name:10} {least:.2}/{usual:.2}/{most:.2}");
