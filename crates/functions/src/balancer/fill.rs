@@ -8,8 +8,8 @@
 use super::backend::{Member, SLOTS};
 use super::hash::{Purpose, Sequence};
 
-/// Rounds of four probes each: as a bound, a slot makes one probe for each cell there is. Slots that
-/// still wait then compete for the last few places and take what is left in the order of cells.
+/// Rounds of four probes each: a slot makes one probe for each cell that exists, as a bound. Slots
+/// that still wait compete for the last few places and take what is left in the order of cells.
 const ROUNDS: u64 = SLOTS as u64 / 4;
 /// End of a list of places.
 const NONE: u32 = u32::MAX;
