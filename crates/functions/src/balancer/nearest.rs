@@ -6,7 +6,7 @@
 //! leaves, only its slots change, each to the backend of the next visit; when a weight grows, the
 //! backend's visits come earlier and only it gains slots.
 //!
-//! Visits are computed up to a limit, on average [`VISITS`] for each slot. One slot of 3000 has
+//! Visits are computed up to a limit, on average eight for each slot. One slot of 3000 has
 //! none until then and counts as over the limit of its backend: it goes wherever there is capacity.
 
 use super::backend::{Member, SLOTS};
@@ -58,5 +58,5 @@ pub(super) fn first_visits(members: &[Member]) -> Vec<Visit> {
 
 /// A point within an interval, by the low 48 bits of a random number.
 fn scaled(interval: u64, random: u64) -> u64 {
-    (u128::from(interval) * u128::from(random % END) >> 48) as u64
+    ((u128::from(interval) * u128::from(random % END)) >> 48) as u64
 }
