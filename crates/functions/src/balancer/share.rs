@@ -60,3 +60,33 @@ fn most(share: u64) -> u64 {
 fn excess(share: u64) -> u64 {
     share * 1007 / 1000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::backend::{Backend, members};
+    use super::*;
+
+    fn equal(count: u64) -> Vec<u32> {
+        let backends: Vec<Backend> = (0..count).map(|id| Backend { id, weight: 1 }).collect();
+        capacities(&members(7, &backends).expect("weights are above 0"))
+    }
+
+    #[test]
+    fn capacities_suffice_for_all_slots() {
+        for count in [1, 2, 3, 450, 993, 1000, 7000, 40_000, 65_533, 65_534, 65_535] {
+            let sum: u64 = equal(count).iter().map(|&slots| u64::from(slots)).sum();
+            assert!((65_536..=66_561).contains(&sum), "{count} backends: {sum}");
+        }
+    }
+
+    /// All capacities changed together where shares crossed an integer, at 992 backends.
+    #[test]
+    fn no_size_of_the_set_changes_many_capacities() {
+        for count in 901..1020 {
+            let (before, after) = (equal(count), equal(count - 1));
+            let changed = before.iter().zip(&after).filter(|(before, after)| before != after);
+            let changed = changed.count();
+            assert!(changed < 220, "{count} backends: {changed} capacities change");
+        }
+    }
+}
