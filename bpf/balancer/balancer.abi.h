@@ -188,10 +188,12 @@ _Static_assert(sizeof(struct balancer_backend) == 64, "one cache line");
 enum balancer_kind {
 	/* Of a SYN: for the segment that continues it. */
 	BALANCER_NOTE = 0,
-	/* A TCP connection. */
+	/* A TCP connection; the lowest bit is that of connections. */
 	BALANCER_FLOW = 1,
 	/* A flow of datagrams. */
 	BALANCER_DATAGRAMS = 2,
+	/* A connection that was not used in another unit of time than that of its beginning. */
+	BALANCER_YOUNG = 3,
 };
 
 /* Cells that share a cache line; the lower bits of the hash select it. */
@@ -208,11 +210,11 @@ enum balancer_event {
 	BALANCER_REMEMBERED = 0,
 	/* A note was left by a SYN. */
 	BALANCER_NOTED = 1,
-	/* A note that was not old was replaced by another one. */
+	/* A note that was not old was replaced. */
 	BALANCER_NOTE_REPLACED = 2,
 	/* All cells of a line were of connections: there is no note of a SYN. */
 	BALANCER_NO_CELL = 3,
-	/* A flow of datagrams that was not old was replaced. */
+	/* A young connection or flow of datagrams that was not old was replaced. */
 	BALANCER_EVICTED = 4,
 	/* By the former backend, because nothing else was known. */
 	BALANCER_BY_FORMER = 5,

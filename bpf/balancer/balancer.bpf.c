@@ -235,6 +235,9 @@ xway_inline enum xway_reason balancer_judge(struct xdp_md *ctx, int frags,
 	type = xway_parse_eth(&cur, &eth);
 	if (type < 0)
 		return cur.fault;
+	/* Broadcast and multicast frames are not for a service. */
+	if (eth->h_dest[0] & 1)
+		return XWAY_NO_SERVICE;
 	if (type == ETH_P_IP)
 		return balancer_ipv4(ctx, &cur, choice, egress);
 	if (type == ETH_P_IPV6)

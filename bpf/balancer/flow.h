@@ -12,6 +12,9 @@
  * makes it a connection. So a flood of SYNs leaves notes only, which replace each other and no
  * connection; and a forged SYN for an older connection does not move it.
  *
+ * A connection is young until it is used a few seconds after its beginning. Young ones can be
+ * replaced, so a flood of forged SYNs with segments that continue them replaces no older one.
+ *
  * Datagrams have no beginning. They belong to the new backend, or, while the service asks for it,
  * to the former one; then they are remembered for it, so that they remain there afterwards.
  */
@@ -40,12 +43,12 @@ struct {
 
 /* Their types bring names into the object's BTF. */
 const volatile enum balancer_event balancer_last_event = BALANCER_EVENTS - 1;
-const volatile enum balancer_kind balancer_last_kind = BALANCER_DATAGRAMS;
+const volatile enum balancer_kind balancer_last_kind = BALANCER_YOUNG;
 const volatile enum balancer_delivery balancer_last_delivery = BALANCER_MAC;
 
 /* Number of lines less one, of a power of two. */
 const volatile __u32 balancer_line_mask = 0;
-/* After which time a connection, a flow of datagrams and a note are forgotten, in its units. */
+/* After which time a connection, a flow of datagrams, and others are forgotten, in its units. */
 const volatile __u32 balancer_flow_life = 1676;
 const volatile __u32 balancer_datagram_life = 28;
 const volatile __u32 balancer_note_life = 30;
@@ -119,16 +122,20 @@ xway_inline __u64 balancer_read(const struct balancer_cells *line, __u32 number)
 	return *(const volatile __u64 *)&line->cells[number & (BALANCER_WAYS - 1)];
 }
 
-/* The number of the cell with this tag and kind that is not old, or BALANCER_WAYS. */
+/*
+ * The number of the cell with this tag and kind that is not old, or BALANCER_WAYS; young
+ * connections are found as others.
+ */
 xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
 				enum balancer_kind kind, __u32 now)
 {
+	__u32 mask = kind == BALANCER_FLOW ? BALANCER_FLOW : 3;
 	__u32 found = BALANCER_WAYS;
 
 	for (__u32 i = 0; i < BALANCER_WAYS; i++) {
 		__u64 cell = balancer_read(line, i);
 
-		if (cell >> BALANCER_TAG_SHIFT == tag && balancer_kind_of(cell) == kind &&
+		if (cell >> BALANCER_TAG_SHIFT == tag && (balancer_kind_of(cell) & mask) == kind &&
 		    !balancer_is_old(cell, now))
 			found = i;
 	}
@@ -136,8 +143,9 @@ xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
 }
 
 /*
- * The number of the cell to replace: one that is old, or else the note or flow of datagrams that
- * was used least recently; BALANCER_WAYS if all are of connections.
+ * The number of the cell to replace: one that is old, or else a note, or else a flow of datagrams or
+ * a young connection, of which the one that was used least recently; BALANCER_WAYS if all are of
+ * other connections.
  */
 xway_inline __u32 balancer_victim(const struct balancer_cells *line, __u32 now)
 {
@@ -148,7 +156,9 @@ xway_inline __u32 balancer_victim(const struct balancer_cells *line, __u32 now)
 		__u32 rank = balancer_age(cell, now) + 1;
 
 		if (balancer_is_old(cell, now))
-			rank = BALANCER_TIME_MASK + 2;
+			rank = 4 * BALANCER_TIME_MASK;
+		else if (balancer_kind_of(cell) == BALANCER_NOTE)
+			rank += 2 * BALANCER_TIME_MASK;
 		else if (balancer_kind_of(cell) == BALANCER_FLOW)
 			rank = 0;
 		if (rank > most) {
@@ -186,8 +196,15 @@ xway_inline void balancer_insert(struct balancer_cells *line, __u64 cell, __u32 
 /* Keeps a cell that is used; written once in a unit of time. */
 xway_inline void balancer_refresh(struct balancer_cells *line, __u32 number, __u64 cell, __u32 now)
 {
-	if (balancer_age(cell, now))
-		balancer_replace(line, number, cell, (cell & ~(__u64)BALANCER_TIME_MASK) | now);
+	__u32 kind = balancer_kind_of(cell);
+
+	if (!balancer_age(cell, now))
+		return;
+	if (kind == BALANCER_YOUNG)
+		kind = BALANCER_FLOW;
+	balancer_replace(line, number, cell,
+			 balancer_cell(cell >> BALANCER_TAG_SHIFT, balancer_backend_of(cell), kind,
+				       now));
 }
 
 /* A note for a SYN. One that is sent again renews its own. */
@@ -246,7 +263,7 @@ xway_global __u32 balancer_recall(__u64 hash, __u32 sequence, enum flow_signal s
 		cell = balancer_read(line, known);
 		current = balancer_backend_of(cell);
 		balancer_replace(line, known, cell,
-				 balancer_cell(tag, current, BALANCER_FLOW, now));
+				 balancer_cell(tag, current, BALANCER_YOUNG, now));
 		balancer_count_event(BALANCER_REMEMBERED);
 		return current;
 	}

@@ -1,6 +1,7 @@
 //! Events that are not errors but that an operator may want to know about.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub enum Notice {
     },
     /// A remark of the loader about an object.
     Loader(String),
+    /// The next hop to a backend of a balancer does not answer, so its packets are dropped.
+    Unresolved(IpAddr),
     /// The interface is down, so the program that was attached to it sees no packets.
     InterfaceDown(String),
     /// A program was attached without its verdicts being counted, with the reason.
@@ -102,6 +105,11 @@ impl fmt::Display for Notice {
                 write!(f, "detached {program} from {interface}")
             }
             Self::Loader(remark) => f.write_str(remark),
+            Self::Unresolved(backend) => write!(
+                f,
+                "the next hop to backend {backend} does not answer; packets for it are dropped \
+                 until it does"
+            ),
             Self::InterfaceDown(name) => {
                 write!(f, "{name} is down, so no packet arrives; `ip link set {name} up`")
             }

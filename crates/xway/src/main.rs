@@ -62,6 +62,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::WhyDrop(args) => cmd::why_drop::run(&args, context),
         Command::Drop(args) => cmd::drop::run(&args, context),
         Command::Route(action) => cmd::route::run(&action, context),
+        Command::Balance(action) => cmd::balance::run(&action, context),
         Command::Forward(args) => cmd::route::start::run(&args, context),
         Command::Filter(action) => cmd::filter::run(&action, context),
         Command::Check(args) => cmd::check::run(&args, context),

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use functions::balancer::abi::Kind;
 use functions::balancer::{self, Backend, Config, Datagrams, Remembered, State};
 use lab::frame::{Flow, TcpFlags};
+use spec::{Expect, Map as _};
 use sys::thread::monotonic_ns;
 use xway_tests::bpf::balancer::{Balanced, Balancer};
 use xway_tests::stories;
@@ -161,8 +162,37 @@ fn a_flood_of_syns_leaves_no_connection_and_displaces_none<R: Balanced>() {
         known.iter().map(|port| number(&mut balancer, &segment(*port, 2000))).collect();
     assert_eq!(still, opened);
     assert_eq!(remembered(&balancer).len(), known.len());
-    assert!(remembered(&balancer).iter().all(|one| one.kind == Kind::Flow));
     assert_eq!(all(&mut balancer, 1)[4..], before[4..], "older connections");
+
+    // Once they are used at another time, floods that continue their SYNs do not displace them.
+    age(&balancer);
+    let again: Vec<u8> =
+        known.iter().map(|port| number(&mut balancer, &segment(*port, 2001))).collect();
+    assert_eq!(again, opened);
+    assert!(remembered(&balancer).iter().all(|one| one.kind == Kind::Flow));
+    for port in 3000..3400 {
+        number(&mut balancer, &syn(port, 77));
+        number(&mut balancer, &segment(port, 78));
+    }
+    let still: Vec<u8> =
+        known.iter().map(|port| number(&mut balancer, &segment(*port, 3000))).collect();
+    assert_eq!(still, opened);
+}
+
+/// Makes everything that is remembered a unit of time older.
+fn age<R: Balanced>(balancer: &Balancer<R>) {
+    let map = balancer.maps().flows;
+    for key in map.keys().unwrap() {
+        let mut line = map.lookup(&key).unwrap().unwrap();
+        for cell in line.chunks_exact_mut(8) {
+            let old = u64::from_le_bytes(*cell.first_chunk().unwrap());
+            if old != 0 {
+                let aged = old & !0x3fff | old.wrapping_sub(1) & 0x3fff;
+                cell.copy_from_slice(&aged.to_le_bytes());
+            }
+        }
+        map.update(&key, &line, Expect::Any).unwrap();
+    }
 }
 
 fn a_dead_backend_loses_its_connections<R: Balanced>() {
@@ -197,7 +227,7 @@ fn datagrams_move_at_once_or_stay<R: Balanced>() {
             config
         };
         let mut balancer = Balancer::<R>::new(&of(&[10, 11], datagrams));
-        let mut all = |balancer: &mut Balancer<R>| -> Vec<u8> {
+        let all = |balancer: &mut Balancer<R>| -> Vec<u8> {
             FLOWS.map(|port| number(balancer, &packet(port))).collect()
         };
         let before = all(&mut balancer);

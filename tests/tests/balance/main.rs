@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod changes;
+mod command;
 mod delivery;
 mod services;

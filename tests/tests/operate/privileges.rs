@@ -24,6 +24,7 @@ impl Files {
             "rules = ['drop udp dport 7', 'sample 1/2 udp dport 9']\n",
         )
         .unwrap();
+        fs::write(dir.join("services.toml"), SERVICES).unwrap();
         fs::write(dir.join("in.pcap"), EMPTY).unwrap();
         for path in [&dir, &dir.join("declared")] {
             chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -45,6 +46,7 @@ impl Files {
         for word in &mut words {
             match &**word {
                 "RULES" => *word = path("rules.toml"),
+                "SERVICES" => *word = path("services.toml"),
                 "CAPTURE" => *word = path("in.pcap"),
                 "DIR" => *word = path("declared"),
                 _ => {}
@@ -59,6 +61,10 @@ impl Drop for Files {
         let _absent = fs::remove_dir_all(&self.0);
     }
 }
+
+/// A service of the balancer.
+const SERVICES: &str = "source = ['192.0.2.8']\n[[service]]\nname = 'web'\n\
+    address = '192.0.2.1'\nprotocol = 'tcp'\nbackend = [{ address = '192.0.2.9' }]\n";
 
 /// A pcap file with one frame.
 const EMPTY: &[u8] = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0\

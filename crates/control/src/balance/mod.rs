@@ -3,6 +3,7 @@
 //! Rule: the services are in the record of the program, so that a later process can change one
 //! backend; what packets meet are the maps, which change in the order of `functions::balancer`.
 
+mod neighbours;
 mod plan;
 mod report;
 
@@ -71,7 +72,7 @@ pub struct MovedService {
     pub service: String,
     /// Slots that moved, of 65,536.
     pub slots: usize,
-    /// Those whose older connections remain with the former backend.
+    /// Number of those whose older connections remain with the former backend.
     pub kept: usize,
 }
 
@@ -82,6 +83,24 @@ pub struct Settled {
     pub interface: String,
     /// Connections that are remembered for another backend than that of their slot.
     pub remembered: usize,
+}
+
+/// A file of services that can be loaded.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    /// Number of services.
+    pub services: usize,
+    /// Number of backends of all services.
+    pub backends: usize,
+}
+
+impl Checked {
+    /// Counts what the file has.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let backends = config.services.iter().map(|one| one.backends.len()).sum();
+        Self { services: config.services.len(), backends }
+    }
 }
 
 /// Reads a file of services.
@@ -109,7 +128,9 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     let target = Target::open(control, interface)?;
     let config = with_sources(options.config.clone())?;
     let running = Running::find(&target.slot, target.ifindex)?;
+    neighbours::check_forwarding(interface, &config)?;
     check_lockout(control, &target, &config, &options.placement)?;
+    neighbours::resolve(control, &config)?;
     let out = interfaces(target.ifindex, &options.out)?;
     match running.filter(|running| running.can_remain(&options.placement)) {
         Some(running) => {
@@ -157,6 +178,7 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
         backend.state = edit.state.unwrap_or(backend.state);
         backend.weight = edit.weight.unwrap_or(backend.weight);
     }
+    neighbours::resolve(control, &config)?;
     let moved = running.update(&config, &[])?;
     let record = Record { balance: Some(config.clone()), ..record };
     record.replace(&running.generation)?;

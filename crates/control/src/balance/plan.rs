@@ -26,7 +26,7 @@ pub struct ServicePlan {
     pub change: &'static str,
     /// Slots that get another backend, of 65,536.
     pub moved: u32,
-    /// Those of them that must: a backend of theirs leaves or joins, or has another weight.
+    /// Number of those that must move: a backend of theirs leaves or joins, or has another weight.
     pub required: u32,
     /// Most slots of a backend relative to its share after the change; 0 without backends.
     pub even: f64,

@@ -130,9 +130,8 @@ impl Reading {
             service.backends.iter().any(|one| one.address == address)
         });
         backends.extend(
-            gone.into_iter().map(|(number, address)| {
-                self.backend(Some(number), address, 0, State::Drain)
-            }),
+            gone.into_iter()
+                .map(|(number, address)| self.backend(Some(number), address, 0, State::Drain)),
         );
         ServiceReport {
             name: service.name.clone(),

@@ -25,6 +25,12 @@ pub enum FunctionError {
     /// A file of services is malformed.
     #[error("{path}: {reason}")]
     BalanceFile { path: String, reason: String },
+    /// The kernel answers lookups of routes only where forwarding is on.
+    #[error(
+        "the balancer finds the way to its {family} backends by the kernel's routes, which needs \
+         forwarding on {interface}: `sysctl -w net.{sysctl}=1`"
+    )]
+    NoForwarding { interface: String, family: &'static str, sysctl: String },
     /// There is no route to a backend, from which the outer source would be known.
     #[error(
         "no address of this host has a route to backend {backend} ({reason}): write `source` in \

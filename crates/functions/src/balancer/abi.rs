@@ -74,10 +74,11 @@ pub enum Kind {
     Note = 0,
     Flow = 1,
     Datagrams = 2,
+    Young = 3,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Note, Self::Flow, Self::Datagrams];
+    pub const ALL: [Self; 4] = [Self::Note, Self::Flow, Self::Datagrams, Self::Young];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -85,6 +86,7 @@ impl Kind {
             Self::Note => "note",
             Self::Flow => "flow",
             Self::Datagrams => "datagrams",
+            Self::Young => "young",
         }
     }
 }

@@ -120,9 +120,8 @@ impl Live {
     pub fn others(&self, service: &str, is_known: impl Fn(IpAddr) -> bool) -> Vec<(u16, IpAddr)> {
         let id = service::id(service);
         let own = self.backends.iter().filter(|(_, one)| one.service == id);
-        let own = own.map(|(number, one)| {
-            (*number, IpAddr::V6(Ipv6Addr::from(one.address)).to_canonical())
-        });
+        let own = own
+            .map(|(number, one)| (*number, IpAddr::V6(Ipv6Addr::from(one.address)).to_canonical()));
         own.filter(|(_, address)| !is_known(*address)).collect()
     }
 

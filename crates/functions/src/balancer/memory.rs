@@ -33,7 +33,8 @@ pub(super) fn remembered(bytes: &[u8], now: u64) -> impl Iterator<Item = Remembe
         kind: match cell >> 14 & 3 {
             0 => Kind::Note,
             1 => Kind::Flow,
-            _ => Kind::Datagrams,
+            2 => Kind::Datagrams,
+            _ => Kind::Young,
         },
         age: (now.wrapping_sub(cell) & TIME) as u16,
     })

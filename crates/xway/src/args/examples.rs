@@ -132,6 +132,31 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "balance load",
+        &[
+            ("Balance the services of a file", "balance load eth1 services.toml"),
+            (
+                "Send to backends through another interface",
+                "balance load eth1 services.toml --out eth2",
+            ),
+        ],
+    ),
+    ("balance check", &[("Check a file of services", "balance check services.toml")]),
+    ("balance show", &[("Show backends and what was sent to them", "balance show")]),
+    ("balance plan", &[("Show what a change would move", "balance plan services.toml new.toml")]),
+    ("balance drain", &[("Give a backend no new connections", "balance drain eth1 10.0.1.7")]),
+    (
+        "balance set",
+        &[
+            ("Give a backend twice the share", "balance set eth1 10.0.1.7 --weight 2"),
+            (
+                "Move the connections of a dead backend",
+                "balance set eth1 10.0.1.7 --down --service web",
+            ),
+        ],
+    ),
+    ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
+    (
         "route start",
         &[
             ("Route between two interfaces", "route start eth1 eth2"),

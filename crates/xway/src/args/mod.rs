@@ -2,6 +2,7 @@
 
 mod apply;
 mod attach;
+mod balance;
 mod bench;
 mod capture;
 mod chain;
@@ -34,6 +35,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, StatusArgs};
+pub use balance::{BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use capture::{CaptureArgs, PointArg};
 pub use chain::{ChainAction, ChainAddArgs, ChainArgs};
@@ -145,6 +147,9 @@ pub enum Command {
     Route(RouteAction),
     /// Route packets, as `route start` does, whose other name this is
     Forward(RouteStartArgs),
+    /// Balance connections to services over backends, and change backends without breaking any
+    #[command(subcommand)]
+    Balance(BalanceAction),
     /// Filter packets by ordered rules that are compiled to a program
     #[command(subcommand)]
     Filter(FilterAction),

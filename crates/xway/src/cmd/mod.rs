@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod asm;
 pub mod attach;
+pub mod balance;
 pub mod bench;
 pub mod capture;
 pub mod chain;

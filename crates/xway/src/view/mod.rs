@@ -6,6 +6,7 @@
 pub mod apply;
 mod asm;
 pub mod attach;
+pub mod balance;
 pub mod bench;
 pub mod browser;
 pub mod capture;

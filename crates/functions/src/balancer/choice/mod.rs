@@ -14,17 +14,17 @@
 //! that exist when a slot changes its owner.
 
 mod backend;
-mod table;
 mod fill;
 mod hash;
 mod nearest;
 mod plan;
 mod share;
+mod table;
 
 #[cfg(test)]
 mod tests;
 
 pub use backend::{Backend, Error, SLOTS};
-pub use table::Table;
 pub use hash::id;
 pub use plan::{Evenness, Plan, evenness, plan};
+pub use table::Table;

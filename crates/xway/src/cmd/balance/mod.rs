@@ -1,0 +1,63 @@
+//! `balance`: the layer-4 load balancer.
+
+use anyhow::Result;
+use control::balance::{self, BalanceOptions, Checked, Edit};
+use functions::balancer::State;
+
+use super::{Context, Exit, confine};
+use crate::args::{BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs};
+
+pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
+    let control = &context.control;
+    match action {
+        BalanceAction::Load(args) => return load(args, context),
+        BalanceAction::Check(args) => return check(args, context),
+        BalanceAction::Plan(args) => return plan(args, context),
+        BalanceAction::Show => context.show(&balance::show(control)?)?,
+        BalanceAction::Drain(args) => {
+            let (service, state) = (args.service.clone(), Some(State::Drain));
+            let edit = Edit { service, backend: args.backend, state, weight: None };
+            context.show(&balance::edit(control, &args.iface, &edit)?)?;
+        }
+        BalanceAction::Set(args) => {
+            let (service, backend) = (args.service.clone(), args.backend);
+            let state = match (args.up, args.down) {
+                (true, _) => Some(State::Up),
+                (_, true) => Some(State::Down),
+                _ => None,
+            };
+            let edit = Edit { service, backend, state, weight: args.weight };
+            context.show(&balance::edit(control, &args.iface, &edit)?)?;
+        }
+        BalanceAction::Settle(args) => context.show(&balance::settle(control, &args.iface)?)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn load(args: &BalanceLoadArgs, context: &Context) -> Result<Exit> {
+    let options = BalanceOptions {
+        config: balance::read(&args.file)?,
+        out: args.out.clone(),
+        placement: args.placement.clone().into(),
+    };
+    context.show(&balance::load(&context.control, &args.iface, &options)?)?;
+    Ok(Exit::Done)
+}
+
+fn check(args: &BalanceCheckArgs, context: &Context) -> Result<Exit> {
+    let mut named = confine::begin()?;
+    named.input(&args.file);
+    named.end()?;
+    let config = balance::read(&args.file)?;
+    context.show(&Checked::of(&config))?;
+    Ok(Exit::Done)
+}
+
+fn plan(args: &BalancePlanArgs, context: &Context) -> Result<Exit> {
+    let mut named = confine::begin()?;
+    [&args.old, &args.new].into_iter().for_each(|file| named.input(file));
+    named.end()?;
+    let (old, new) = (balance::read(&args.old)?, balance::read(&args.new)?);
+    context.show(&balance::plan(&old, &new)?)?;
+    Ok(Exit::Done)
+}

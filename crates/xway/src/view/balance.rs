@@ -1,0 +1,104 @@
+//! Text of `balance`: services and backends, what a change moved or would move.
+
+use control::balance::{
+    BackendReport, BalanceReport, Balanced, BalancerReport, Checked, MovedService, PlanReport,
+    ServicePlan, Settled,
+};
+use report::number::human;
+use report::table::{Column, Table};
+
+use super::{Paint, View};
+
+impl View for Checked {
+    fn text(&self, _paint: Paint) -> String {
+        format!("{} services with {} backends", self.services, self.backends)
+    }
+}
+
+impl View for Balanced {
+    fn text(&self, _paint: Paint) -> String {
+        let Self { interface, mode, updated, services, moved } = self;
+        let what = if *updated { "changed" } else { "attached" };
+        let head = format!("{interface}: balance {what} in {mode} mode, {services} services");
+        let moved = moved.iter().map(|one| {
+            let MovedService { service, slots, kept } = one;
+            let share = share(*slots);
+            let older = match (kept, slots - kept) {
+                (_, 0) => "older connections remain".to_owned(),
+                (0, _) => "older connections move".to_owned(),
+                (_, lost) => format!("older connections of {} move", self::share(lost)),
+            };
+            format!("  {service}: {share} of new connections have another backend; {older}")
+        });
+        std::iter::once(head).chain(moved).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl View for Settled {
+    fn text(&self, _paint: Paint) -> String {
+        let Self { interface, remembered } = self;
+        format!("{interface}: settled; {remembered} connections are remembered for another backend")
+    }
+}
+
+impl View for PlanReport {
+    fn text(&self, _paint: Paint) -> String {
+        let numbers = ["moved", "required", "most loaded"].map(Column::number);
+        let texts = ["service", "change"].map(Column::text);
+        let mut table = Table::new(texts.into_iter().chain(numbers));
+        for one in &self.services {
+            let ServicePlan { name, change, moved, required, even } = one;
+            table.row([
+                name.clone(),
+                (*change).to_owned(),
+                share(*moved as usize),
+                share(*required as usize),
+                format!("{even:.3}"),
+            ]);
+        }
+        format!("{table}\n{:.3} % of all slots move", 100.0 * self.moved)
+    }
+}
+
+impl View for BalanceReport {
+    fn text(&self, _paint: Paint) -> String {
+        if self.balancers.is_empty() {
+            return "no balancer runs in this network namespace".to_owned();
+        }
+        self.balancers.iter().map(balancer).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+fn balancer(report: &BalancerReport) -> String {
+    let texts = ["service", "to", "backend", "state"].map(Column::text);
+    let numbers = ["weight", "packets", "bytes", "flows"].map(Column::number);
+    let mut table = Table::new(texts.into_iter().chain(numbers));
+    for service in &report.services {
+        for backend in &service.backends {
+            let BackendReport { address, weight, state, packets, bytes, flows } = backend;
+            table.row([
+                service.name.clone(),
+                format!("{} {} {}", service.address, service.protocol, service.port),
+                address.to_string(),
+                (*state).to_owned(),
+                weight.to_string(),
+                human(*packets as f64, ""),
+                human(*bytes as f64, "B"),
+                flows.to_string(),
+            ]);
+        }
+    }
+    let events = report.events.iter().filter(|(_, count)| **count > 0);
+    let events: Vec<_> = events.map(|(event, count)| format!("{event} {count}")).collect();
+    let memory = if events.is_empty() {
+        "nothing is remembered: no slot moved".to_owned()
+    } else {
+        format!("memory of flows: {}", events.join(", "))
+    };
+    format!("{}\n{table}\n{memory}", report.interface)
+}
+
+/// Slots of 65,536 as a share.
+fn share(slots: usize) -> String {
+    format!("{:.2} %", 100.0 * slots as f64 / 65536.0)
+}
