@@ -12,6 +12,7 @@
 //! missing, and a second end is in excess.
 
 mod report;
+pub mod withdraw;
 
 use std::net::Ipv4Addr;
 use std::thread;
