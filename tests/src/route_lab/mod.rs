@@ -11,6 +11,7 @@
 //! Rule: each frame arrives once, or one of the routers' counters has it. A frame without an end is
 //! missing, and a second end is in excess.
 
+pub mod follow;
 mod report;
 pub mod withdraw;
 

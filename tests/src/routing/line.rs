@@ -141,10 +141,14 @@ impl LineRouter {
         }
     }
 
+    /// Process number of `xway daemon`.
+    pub fn daemon(&self) -> u32 {
+        self.follower.as_ref().expect("a daemon that runs").id()
+    }
+
     /// Sends a signal, such as `STOP`, to `xway daemon`.
     pub fn signal(&self, name: &str) {
-        let daemon = self.follower.as_ref().expect("a daemon that runs");
-        let status = Command::new("kill").args(["-s", name, &daemon.id().to_string()]).status();
+        let status = Command::new("kill").args(["-s", name, &self.daemon().to_string()]).status();
         assert!(status.unwrap().success());
     }
 

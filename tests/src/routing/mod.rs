@@ -17,8 +17,8 @@ mod stream;
 
 pub use arrivals::{Arrivals, Arrived};
 pub use bird::Bird;
-pub use counters::{Drops, passed, reasons};
-pub use daemon::Folder;
+pub use counters::{Drops, netlink_drops, passed, reasons};
+pub use daemon::{Folder, cpu_seconds};
 pub use fork::Fork;
 pub use frr::Frr;
 use line::know;

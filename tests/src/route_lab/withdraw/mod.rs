@@ -52,11 +52,8 @@ pub struct Round {
 }
 
 /// Who forwards, in the order of reports.
-pub const ARMS: [(&str, Routing); 3] = [
-    ("followed", Routing::Ours),
-    ("unfollowed", Routing::Unfollowed),
-    ("linux", Routing::Linux),
-];
+pub const ARMS: [(&str, Routing); 3] =
+    [("followed", Routing::Ours), ("unfollowed", Routing::Unfollowed), ("linux", Routing::Linux)];
 
 /// Runs the campaign; `progress` is called after each round.
 ///
@@ -139,6 +136,7 @@ impl Testbed {
         let frames = self.arrivals[0].reader();
         let wait = move || {
             let mut events = RouteEvents::open().unwrap();
+            events.listen().unwrap();
             // Before changes, it reads what there is.
             while events.deciding().is_none() || events.is_behind() {
                 wait(&mut events);

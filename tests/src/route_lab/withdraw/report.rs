@@ -45,7 +45,11 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<12} {:<18} {:>10} {:>10} {:>10}", "router", "figure", "min", "median", "max")?;
+        write!(
+            f,
+            "{:<12} {:<18} {:>10} {:>10} {:>10}",
+            "router", "figure", "min", "median", "max"
+        )?;
         for ((arm, _), rounds) in ARMS.iter().zip(&self.rounds) {
             for (name, of) in FIGURES {
                 let values: Vec<f64> = rounds.iter().map(of).collect();
