@@ -45,7 +45,7 @@ pub struct Report {
 pub fn run(options: &Options) -> Report {
     let line = Line::build(&[Routing::Ours]);
     let router = &line.routers[0];
-    let daemon = router.daemon();
+    let daemon = router.daemon().expect("a daemon that runs");
     let mut netlink = router.host.netlink().unwrap();
     let out = router.host.ifindex("right").unwrap();
     let route = |number: u32| {

@@ -141,14 +141,15 @@ impl LineRouter {
         }
     }
 
-    /// Process number of `xway daemon`.
-    pub fn daemon(&self) -> u32 {
-        self.follower.as_ref().expect("a daemon that runs").id()
+    /// Process number of `xway daemon`, while it runs.
+    pub fn daemon(&self) -> Option<u32> {
+        self.follower.as_ref().map(Child::id)
     }
 
     /// Sends a signal, such as `STOP`, to `xway daemon`.
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").args(["-s", name, &self.daemon().to_string()]).status();
+        let daemon = self.daemon().expect("a daemon that runs");
+        let status = Command::new("kill").args(["-s", name, &daemon.to_string()]).status();
         assert!(status.unwrap().success());
     }
 
