@@ -196,6 +196,17 @@ fn no_frame_takes_a_withdrawn_route_after_a_stopped_daemon_is_not_trusted() {
     until("trust again", PATIENCE, || Ok(fork.router.trusts().then_some(()))).unwrap();
 }
 
+/// Otherwise a change of routes waits for its turn where all processors are busy.
+#[test]
+fn a_daemon_is_preferred_to_ordinary_processes() {
+    let line = Line::build(&[Routing::Ours]);
+    let daemon = line.routers[0].daemon().unwrap();
+    let text = std::fs::read_to_string(format!("/proc/{daemon}/stat")).unwrap();
+    // After the name; the nice value is field 19.
+    let nice = text.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap();
+    assert_eq!(nice, "-10");
+}
+
 /// Waits until the kernel's timer ticked, and a second time for a tick that was under way.
 fn tick() {
     for _ in 0..2 {
