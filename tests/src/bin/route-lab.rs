@@ -5,7 +5,8 @@
 //! `route-lab withdraw [--rounds N] [--frames N] [--rate N] [--json]`
 //!
 //! `cargo xtask route-lab` builds and runs it. Ends with 1 when a frame neither arrived nor was
-//! counted by a router. `follow` measures `xway daemon`. `withdraw` compares how many frames a withdrawn route still gets.
+//! counted by a router. `follow` measures `xway daemon`; `withdraw` compares how many frames a
+//! withdrawn route still gets.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -14,9 +15,9 @@ use std::process::ExitCode;
 use xway_tests::route_lab::{Options, follow, run, withdraw};
 use xway_tests::words::number;
 
-const USAGE: &str = "usage: route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]\n       \
-     route-lab follow [--routes N] [--rate N] [--json]\n       \
-     route-lab withdraw [--rounds N] [--frames N] [--rate N] [--json]";
+const USAGE: &str = "usage: route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]
+       route-lab follow [--routes N] [--rate N] [--json]
+       route-lab withdraw [--rounds N] [--frames N] [--rate N] [--json]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

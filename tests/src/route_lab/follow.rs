@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Report {
     // Then settings decide, too, by which fields packets are distinguished.
     router.ip("route add 20.9.0.0/24 nexthop via 10.2.0.2 nexthop via 10.2.0.3");
     let routes: Vec<_> = (0..options.routes).map(route).collect();
-    // What was said at the start.
+    // It has read what there was at the start.
     until("trust", PATIENCE, || Ok(router.trusts().then_some(()))).unwrap();
     let (cpu, dropped, begin) = (cpu_seconds(daemon), netlink_drops(router), Instant::now());
     let part = if options.rate == 0 { PART } else { (options.rate / PARTS).max(1) as usize };

@@ -74,7 +74,8 @@ fn chooser(merges: bool) -> String {
     };
     format!(
         "router id 10.9.9.1; protocol device {{}}
-         protocol kernel {{ merge paths {merge}; ipv4 {{ export where source = RTS_BGP; }}; }}\n{}{}",
+         protocol kernel {{ merge paths {merge};
+           ipv4 {{ export where source = RTS_BGP; }}; }}\n{}{}",
         session(1, up),
         session(2, down)
     )

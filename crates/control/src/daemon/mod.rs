@@ -114,8 +114,8 @@ impl Daemon {
         let events = LinkEvents::open()?;
         let follower = Follower::new(control)?;
         // Where processors are busy, a change of routes must not wait for its turn.
-        let ordinary = priority::nice().max(0);
-        if ordinary == 0 {
+        let given = priority::nice();
+        if given == 0 {
             // Without the right to it, programs are informed later.
             let _ = Priority::Nice(PREFERRED).give(0);
         }
@@ -128,8 +128,8 @@ impl Daemon {
         let scraper = Arc::new(Mutex::new(Scraper::new(control.clone(), Arc::clone(&shared))));
         let served = Arc::clone(&scraper);
         let page = move || {
-            // Whoever reads metrics is not preferred. Raising the value is always permitted.
-            let _ = Priority::Nice(ordinary).give(0);
+            // Requests for metrics are not preferred. A greater value is always permitted.
+            let _ = Priority::Nice(given.max(0)).give(0);
             locked(&served).page()
         };
         let serve = |address| Endpoint::serve(address, page);

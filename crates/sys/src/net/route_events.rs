@@ -144,7 +144,7 @@ impl RouteEvents {
         self.current.is_none() && self.is_incomplete && self.is_drained
     }
 
-    /// Whether events may wait that were not read yet. During a dump they may wait behind its parts.
+    /// Whether events may wait that were not read yet; also during a dump, after its parts.
     pub fn is_behind(&self) -> bool {
         !self.is_drained
     }
