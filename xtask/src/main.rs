@@ -41,6 +41,11 @@ const USAGE: &str = "usage: cargo xtask TASK
   route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]
                   let BIRD and FRR change routes while frames pass five routers, as root; fails if
                   a frame neither arrives nor is counted
+  route-lab follow [--routes N] [--rate N] [--json]
+                  measure how many changes of routes `xway daemon` follows
+  route-lab withdraw [--rounds N] [--frames N] [--rate N] [--json]
+                  compare how many frames a next hop still gets whose route BIRD withdrew: from our
+                  router with the daemon and without, and from Linux
   route-truth [--seed N] [--packets N] [--case K] [--json]
                   send random packets through our router and the kernel's with the same random
                   tables, as root; fails if one is treated differently for an unlisted reason

@@ -34,8 +34,8 @@ use crate::state::State;
 pub struct Follower {
     control: Control,
     netns: NetNsId,
-    /// Only while there are routers: reading a full table takes seconds.
-    events: Option<RouteEvents>,
+    /// Listens only while there are routers: reading a full table takes seconds.
+    events: RouteEvents,
     routers: Vec<Router>,
     next_hops: NextHops,
     scan_at: Instant,
@@ -64,16 +64,17 @@ struct Found {
 }
 
 impl Follower {
-    /// Begins to follow the namespace of the calling thread, which all later calls must be in.
+    /// Begins to follow the namespace of the calling thread, which all later calls must be in. The
+    /// capability to enlarge the buffer of events (`CAP_NET_ADMIN`) is only needed here.
     ///
     /// # Errors
-    /// The namespace cannot be identified.
+    /// The namespace cannot be identified, or there is no socket.
     pub fn new(control: &Control) -> Result<Self> {
         let now = Instant::now();
         Ok(Self {
             control: control.clone(),
             netns: NetNs::current()?.id()?,
-            events: None,
+            events: RouteEvents::open()?,
             routers: Vec::new(),
             next_hops: NextHops::default(),
             scan_at: now,
@@ -86,7 +87,7 @@ impl Follower {
     /// Readable when something changed; `None` while there are no routers.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.events.as_ref().map(RouteEvents::fd)
+        self.events.is_listening().then(|| self.events.fd())
     }
 
     /// Time of the next step without a change.
@@ -127,7 +128,10 @@ impl Follower {
             self.scan_at = now + SCAN;
             self.listen()?;
         }
-        let Some(events) = &mut self.events else { return Ok(()) };
+        let events = &mut self.events;
+        if !events.is_listening() {
+            return Ok(());
+        }
         let has_changed = events.take()?;
         if events.is_incomplete() && self.synchronize_at <= now {
             events.synchronize()?;
@@ -161,11 +165,13 @@ impl Follower {
 
     /// Receives changes while there are routers, and not otherwise.
     fn listen(&mut self) -> Result<()> {
-        if self.routers.is_empty() {
-            self.events = None;
-        } else if self.events.is_none() {
-            self.events = Some(RouteEvents::open()?);
-            self.synchronizations += 1;
+        match (self.routers.is_empty(), self.events.is_listening()) {
+            (true, true) => self.events.pause()?,
+            (false, false) => {
+                self.events.listen()?;
+                self.synchronizations += 1;
+            }
+            _ => {}
         }
         Ok(())
     }

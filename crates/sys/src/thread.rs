@@ -138,6 +138,11 @@ pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
+/// Nanoseconds of `CLOCK_MONOTONIC_COARSE`, which moves with the ticks of the kernel's timer.
+pub fn coarse_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC_COARSE)
+}
+
 /// Nanoseconds since boot, sleep included: the clock of a program's load time.
 pub fn boottime_ns() -> u64 {
     clock(libc::CLOCK_BOOTTIME)

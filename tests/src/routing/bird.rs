@@ -8,7 +8,7 @@ use super::daemon::{Daemon, Folder, output, word};
 #[derive(Debug)]
 pub struct Bird {
     host: Host,
-    _daemon: Daemon,
+    daemon: Daemon,
     folder: Folder,
 }
 
@@ -33,7 +33,7 @@ impl Bird {
             Ok(output(status).contains("Daemon is up").then_some(()))
         });
         ready.unwrap_or_else(|error| panic!("{error}: {}", daemon.log()));
-        Self { host: host.clone(), _daemon: daemon, folder }
+        Self { host: host.clone(), daemon, folder }
     }
 
     /// Runs a command of `birdc`; returns its output.
@@ -41,6 +41,10 @@ impl Bird {
         let mut command = self.host.command("/usr/sbin/birdc").unwrap();
         command.args(["-s", word(&self.folder.path("bird.ctl"))]).args(words.split(' '));
         output(command)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.daemon.pid()
     }
 
     /// Withdraws the routes of a protocol.

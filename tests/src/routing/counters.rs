@@ -55,6 +55,15 @@ pub fn passed(router: &LineRouter, reason: &str) -> u64 {
     reasons(router).get(reason).copied().unwrap_or_default()
 }
 
+/// Netlink messages that the kernel dropped because a socket of the router's host was full.
+pub fn netlink_drops(router: &LineRouter) -> u64 {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/netlink").unwrap();
+    let table = router.host.run(read).unwrap();
+    // sk Eth Pid Groups Rmem Wmem Dump Locks Drops Inode
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.map(|row| row[8].parse::<u64>().unwrap()).sum()
+}
+
 fn stack(host: &Host) -> BTreeMap<String, u64> {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
     let (snmp, netstat, dev) = host

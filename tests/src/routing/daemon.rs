@@ -80,6 +80,15 @@ impl Drop for Daemon {
     }
 }
 
+/// Processor time that a process has used.
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // The name, in parentheses, may have spaces. `utime` and `stime` are fields 14 and 15.
+    let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum();
+    ticks as f64 / TICKS
+}
+
 /// Output of a command, whatever its exit code.
 pub fn output(mut command: Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
@@ -90,3 +99,6 @@ pub fn output(mut command: Command) -> String {
 pub fn word(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+/// `USER_HZ`, the unit of times in `/proc`.
+const TICKS: f64 = 100.0;

@@ -51,6 +51,11 @@ impl Frr {
         self.daemons.push((name.to_owned(), daemon));
     }
 
+    /// Names and process numbers of the daemons.
+    pub fn pids(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.daemons.iter().map(|(name, daemon)| (name.as_str(), daemon.pid()))
+    }
+
     /// Runs commands of `vtysh`, one after another; returns their output.
     pub fn run(&self, commands: &[&str]) -> String {
         let mut command = self.host.command("/usr/bin/vtysh").unwrap();

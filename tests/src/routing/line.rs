@@ -47,6 +47,8 @@ pub enum Routing {
     Linux,
     /// `xway route`, with `xway daemon`.
     Ours,
+    /// `xway route` alone.
+    Unfollowed,
 }
 
 impl Line {
@@ -95,11 +97,13 @@ impl LineRouter {
     /// Starts routing between these interfaces.
     pub fn start(host: Host, routing: Routing, interfaces: &[&str]) -> Self {
         let mut this = Self { host, xway: None, follower: None };
-        if routing == Routing::Ours {
+        if routing != Routing::Linux {
             let xway = Xway::new();
             let words = [&["route", "start"], interfaces].concat();
             xway.run_in(&this.host, &words).ended(0);
             this.xway = Some(xway);
+        }
+        if routing == Routing::Ours {
             this.follow();
         }
         this
@@ -137,10 +141,15 @@ impl LineRouter {
         }
     }
 
+    /// Process number of `xway daemon`, while it runs.
+    pub fn daemon(&self) -> Option<u32> {
+        self.follower.as_ref().map(Child::id)
+    }
+
     /// Sends a signal, such as `STOP`, to `xway daemon`.
     pub fn signal(&self, name: &str) {
-        let daemon = self.follower.as_ref().expect("a daemon that runs");
-        let status = Command::new("kill").args(["-s", name, &daemon.id().to_string()]).status();
+        let daemon = self.daemon().expect("a daemon that runs");
+        let status = Command::new("kill").args(["-s", name, &daemon.to_string()]).status();
         assert!(status.unwrap().success());
     }
 
@@ -208,11 +217,11 @@ pub fn connect(one: (&Host, &str, Ipv4Addr), other: (&Host, &str, Ipv4Addr)) {
 }
 
 /// A permanent neighbor entry for the address of the other's interface.
-fn know(host: &Host, interface: &str, other: &Host, theirs: &str, ip: Ipv4Addr) {
+pub(super) fn know(host: &Host, interface: &str, other: &Host, theirs: &str, ip: Ipv4Addr) {
     let mut netlink = host.netlink().unwrap();
     let ifindex = netlink.link(interface).unwrap().ifindex;
     netlink.add_neighbour(ifindex, ip.into(), other.mac(theirs).unwrap()).unwrap();
 }
 
 /// How long a routing protocol may take until its routes are in the kernel, on a busy machine.
-const ROUTES: std::time::Duration = std::time::Duration::from_secs(40);
+pub(super) const ROUTES: std::time::Duration = std::time::Duration::from_secs(40);

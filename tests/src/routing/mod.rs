@@ -5,18 +5,23 @@
 //! temporary directory; it is killed by its process number when the guard is dropped, also after a
 //! panic, and by the lab's collector if this process is killed.
 
+mod arrivals;
 pub mod bgp;
 mod bird;
 mod counters;
 mod daemon;
+mod fork;
 mod frr;
 mod line;
 mod stream;
 
+pub use arrivals::{Arrivals, Arrived};
 pub use bird::Bird;
-pub use counters::{Drops, passed, reasons};
-pub use daemon::Folder;
+pub use counters::{Drops, netlink_drops, passed, reasons};
+pub use daemon::{Folder, cpu_seconds};
+pub use fork::Fork;
 pub use frr::Frr;
+use line::know;
 pub use line::{Line, LineRouter, Routing, connect};
 pub use stream::{Receiver, Sender, frame, number};
 

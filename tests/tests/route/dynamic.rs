@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use lab::{Capture, Lab, until};
+use lab::{Capture, until};
 use sys::net::NewRoute;
 use xway_tests::route_lab::{self, Options};
 use xway_tests::routing::{
-    Bird, Drops, Frr, Line, LineRouter, Receiver, Routing, bgp, connect, frame, number, passed,
+    Bird, Drops, Fork, Frr, Line, LineRouter, Receiver, Routing, Sender, bgp, frame, netlink_drops,
+    number, passed,
 };
 use xway_tests::stage::PATIENCE;
 
@@ -99,52 +100,15 @@ fn routes_that_frr_learns_are_forwarded_until_they_are_withdrawn() {
     arrives(&line, TARGET);
 }
 
-/// A router with ours between `left` and two neighbors, which announce the same network.
 #[test]
 fn flows_split_over_the_next_hops_of_bird_as_the_kernel_splits_them() {
-    let mut lab = Lab::new().unwrap();
-    let [src, host, up, down] = ["src", "r1", "up", "down"].map(|name| lab.add_host(name).unwrap());
-    host.set_sysctl("ipv4/ip_forward", "1").unwrap();
-    host.set_sysctl("ipv4/fib_multipath_hash_policy", "1").unwrap();
-    let at = |link, last| Ipv4Addr::new(10, 0, link, last);
-    connect(
-        (&src, "eth0", Ipv4Addr::new(10, 1, 0, 2)),
-        (&host, "left", Ipv4Addr::new(10, 1, 0, 1)),
-    );
-    connect((&host, "up", at(1, 1)), (&up, "eth0", at(1, 2)));
-    connect((&host, "down", at(2, 1)), (&down, "eth0", at(2, 2)));
-    let ours = LineRouter::start(host, Routing::Ours, &["left", "up", "down"]);
-    let peer = |number: u8| {
-        format!(
-            "protocol bgp p{number} {{ local as 64501; neighbor 10.0.{number}.2 as 64510;
-               connect delay time 1; ipv4 {{ import all; export none; }}; }}\n"
-        )
-    };
-    let config = format!(
-        "router id 10.9.9.1; protocol device {{}}
-         protocol kernel {{ merge paths on; ipv4 {{ export where source = RTS_BGP; }}; }}\n{}{}",
-        peer(1),
-        peer(2)
-    );
-    let _bird = Bird::start(&ours.host, &config, &[]);
-    let neighbor = |number: u8| {
-        format!(
-            "router id 10.9.9.1{number}; protocol device {{}}
-             protocol static flap {{ ipv4; route {NETWORK} blackhole; }}
-             protocol bgp p {{ local as 64510; neighbor 10.0.{number}.1 as 64501;
-               connect delay time 1; ipv4 {{ import none; export all; next hop self; }}; }}"
-        )
-    };
-    let _neighbors =
-        [(&up, 1), (&down, 2)].map(|(host, number)| Bird::start(host, &neighbor(number), &[]));
-    ours.until_route(NETWORK, "via 10.0.1.2", true);
+    let fork = Fork::build(Routing::Ours, NETWORK, true);
+    let ours = &fork.router;
     ours.until_route(NETWORK, "via 10.0.2.2", true);
-
-    // BGP has used both neighbors, so that their addresses are known.
-    let sinks = [&up, &down].map(|host| Capture::open(host, "eth0").unwrap());
-    let wire = Capture::open(&src, "eth0").unwrap();
+    let sinks = fork.hosts.each_ref().map(|host| Capture::open(host, "eth0").unwrap());
+    let wire = Capture::open(&fork.src, "eth0").unwrap();
     let gateway = ours.host.mac("left").unwrap();
-    let before = passed(&ours, "forwarded");
+    let before = passed(ours, "forwarded");
     let mut seen = BTreeSet::new();
     for port in 0..40 {
         let words = format!(
@@ -152,13 +116,104 @@ fn flows_split_over_the_next_hops_of_bird_as_the_kernel_splits_them() {
             4000 + port
         );
         let wanted = usize::from(ours.ip(&words).contains("via 10.0.2.2"));
-        wire.send(&frame(&src, gateway, TARGET, port, u64::from(port))).unwrap();
+        wire.send(&frame(&fork.src, gateway, TARGET, port, u64::from(port))).unwrap();
         let is_it = |frame: &[u8]| number(frame) == Some(u64::from(port));
         sinks[wanted].next(PATIENCE, is_it).unwrap_or_else(|error| panic!("{words}: {error}"));
         seen.insert(wanted);
     }
     assert_eq!(seen.len(), 2, "both next hops are used");
-    assert!(passed(&ours, "forwarded") - before > 30, "in XDP");
+    assert!(passed(ours, "forwarded") - before > 30, "in XDP");
+}
+
+/// BIRD withdraws the better route while frames flow. After the kernel has the other one and
+/// `until_known` returned, no frame that is sent then may come to the old next hop.
+fn takes_the_new_way(fork: &Fork, until_known: impl Fn(&LineRouter)) {
+    let gateway = fork.router.host.mac("left").unwrap();
+    let [old, new] = fork.hosts.each_ref().map(|host| Receiver::start(host, "eth0"));
+    let before = passed(&fork.router, "forwarded");
+    let sender = Sender::start(&fork.src, frame(&fork.src, gateway, TARGET, 0, 0), 2000);
+    let arrives = |to: &Receiver, more: u64| {
+        let wanted = to.arrived() + more;
+        until("more frames", PATIENCE, || Ok((to.arrived() >= wanted).then_some(()))).unwrap();
+    };
+    arrives(&old, 100);
+    fork.peers[0].disable("flap");
+    fork.router.until_route(NETWORK, "via 10.0.2.2", true);
+    until_known(&fork.router);
+    // The next one may have been sent already, but not be counted yet.
+    let later = usize::try_from(sender.sent() + 1).unwrap();
+    arrives(&new, 100);
+    let sent = usize::try_from(sender.stop()).unwrap();
+    until("all frames", PATIENCE, || {
+        Ok((old.arrived() + new.arrived() >= sent as u64).then_some(()))
+    })
+    .unwrap();
+    let (old, mut new) = (old.stop(), new.stop());
+    let wrong: Vec<_> = (later..old.len()).filter(|number| old[*number]).collect();
+    let first = wrong.first();
+    assert_eq!(wrong.len(), 0, "of {later}..{sent} came to the old next hop, first {first:?}");
+    new.resize(sent, false);
+    assert!(new[later..].iter().all(|arrived| *arrived), "all came to the new next hop");
+    assert!(passed(&fork.router, "forwarded") - before >= sent as u64 / 2, "in XDP");
+    fork.peers[0].enable("flap");
+    fork.router.until_route(NETWORK, "via 10.0.1.2", true);
+}
+
+#[test]
+fn no_frame_takes_a_withdrawn_route_after_the_daemon_read_of_it() {
+    let fork = Fork::build(Routing::Ours, NETWORK, false);
+    for _ in 0..3 {
+        takes_the_new_way(&fork, |router| {
+            // A step that had begun before may have read nothing; the one after it reads all.
+            for _ in 0..2 {
+                let before = router.control().valid_until;
+                until("a step of the daemon", PATIENCE, || {
+                    Ok((router.control().valid_until != before).then_some(()))
+                })
+                .unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn no_frame_takes_a_withdrawn_route_a_tick_later_without_a_daemon() {
+    let fork = Fork::build(Routing::Unfollowed, NETWORK, false);
+    for _ in 0..3 {
+        takes_the_new_way(&fork, |_| tick());
+    }
+}
+
+#[test]
+fn no_frame_takes_a_withdrawn_route_after_a_stopped_daemon_is_not_trusted() {
+    let fork = Fork::build(Routing::Ours, NETWORK, false);
+    fork.router.signal("STOP");
+    takes_the_new_way(&fork, |router| {
+        until("the end of trust", PATIENCE, || Ok((!router.trusts()).then_some(()))).unwrap();
+        tick();
+    });
+    fork.router.signal("CONT");
+    until("trust again", PATIENCE, || Ok(fork.router.trusts().then_some(()))).unwrap();
+}
+
+/// Otherwise a change of routes waits for its turn where all processors are busy.
+#[test]
+fn a_daemon_is_preferred_to_ordinary_processes() {
+    let line = Line::build(&[Routing::Ours]);
+    let daemon = line.routers[0].daemon().unwrap();
+    let text = std::fs::read_to_string(format!("/proc/{daemon}/stat")).unwrap();
+    // After the name; the nice value is field 19.
+    let nice = text.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap();
+    assert_eq!(nice, "-10");
+}
+
+/// Waits until the kernel's timer ticked, and a second time for a tick that was under way.
+fn tick() {
+    for _ in 0..2 {
+        let before = sys::thread::coarse_ns();
+        let moved = || Ok((sys::thread::coarse_ns() != before).then_some(()));
+        until("a tick", PATIENCE, moved).unwrap();
+    }
 }
 
 #[test]
@@ -254,6 +309,29 @@ fn a_killed_daemon_and_one_that_starts_again_change_nothing() {
     }
 }
 
+/// Adds other routes.
+fn add_routes(router: &LineRouter, count: u32) {
+    let mut netlink = router.host.netlink().unwrap();
+    let out = router.host.ifindex("right").unwrap();
+    let route = |number: u32| {
+        let to = Ipv4Addr::from(0x1e00_0000 + (number << 8));
+        NewRoute::new(to.into(), 24, out).via(Ipv4Addr::new(10, 2, 0, 2).into())
+    };
+    netlink.add_routes(&(0..count).map(route).collect::<Vec<_>>()).unwrap();
+}
+
+/// More changes than `net.core.rmem_max` permits to wait: a table that BIRD fills at its start.
+#[test]
+fn changes_wait_for_a_daemon_that_is_late() {
+    let line = Line::build(&[Routing::Ours]);
+    let ours = &line.routers[0];
+    ours.signal("STOP");
+    add_routes(ours, 20_000);
+    ours.signal("CONT");
+    until("trust", PATIENCE, || Ok(ours.trusts().then_some(()))).unwrap();
+    assert_eq!(netlink_drops(ours), 0);
+}
+
 /// The socket's buffer overflows while the daemon is stopped: what it missed is read again.
 #[test]
 fn a_daemon_that_was_stopped_reads_all_again() {
@@ -264,17 +342,11 @@ fn a_daemon_that_was_stopped_reads_all_again() {
     arrives(&line, TARGET);
     follows_changes(&line, &wire, 1);
     ours.signal("STOP");
-    let mut netlink = ours.host.netlink().unwrap();
-    let out = ours.host.ifindex("right").unwrap();
-    let route = |number: u32| {
-        let to = Ipv4Addr::from(0x1e00_0000 + (number << 8));
-        NewRoute::new(to.into(), 24, out).via(Ipv4Addr::new(10, 2, 0, 2).into())
-    };
-    let routes: Vec<_> = (0..20_000).map(route).collect();
-    netlink.add_routes(&routes).unwrap();
+    add_routes(ours, 100_000);
     // A change of which the daemon never reads an event.
     ours.ip(&format!("route add blackhole {TARGET}"));
     ours.ip("rule add from 10.1.0.9 lookup main");
+    assert!(netlink_drops(ours) > 0, "the buffer overflowed");
     ours.signal("CONT");
     let copy = frame(&line.src, ours.host.mac("left").unwrap(), TARGET, 0, 0);
     until("the change", PATIENCE, || {

@@ -347,6 +347,7 @@ fn lost_events_are_made_up_for() {
 fn after_an_overrun_all_that_waits_is_read_first() {
     let net = Net::new();
     let mut events = net.net.b.run(|| RouteEvents::open().unwrap()).unwrap();
+    events.listen().unwrap();
     until("rules and routes", PATIENCE, || {
         events.take().unwrap();
         Ok((events.deciding().is_some() && !events.is_behind()).then_some(()))

@@ -110,9 +110,10 @@ fn routes(seed: u64, packets: &str) -> Part {
     Part { name: "routes", words, environment: Vec::new(), limit: 4 * 3600 }
 }
 
-/// Routing daemons above five routers, with up to 10,000 updates of routes a second.
+/// Routing daemons above five routers, with some 10,000 updates of routes a second: more would
+/// need more processors.
 fn daemons(seed: u64, flaps: &str) -> Part {
-    let words = format!("cargo xtask route-lab --seed {seed} --flaps {flaps} --networks 2000");
+    let words = format!("cargo xtask route-lab --seed {seed} --flaps {flaps} --networks 12000");
     Part { name: "daemons", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
 }
 

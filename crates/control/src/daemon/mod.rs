@@ -29,6 +29,7 @@ use sys::confine;
 use sys::net::{Link, LinkEvents, Netlink};
 use sys::notify::NotifySocket;
 use sys::poll::Watch;
+use sys::priority::{self, Priority};
 use sys::signal::{self, Stop};
 
 use self::detections::Detections;
@@ -115,6 +116,12 @@ impl Daemon {
         let claim = State::claim_directory(control, CLAIM)?.map_err(DaemonError::Runs)?;
         let events = LinkEvents::open()?;
         let follower = Follower::new(control)?;
+        // Where processors are busy, a change of routes must not wait for its turn.
+        let given = priority::nice();
+        if given == 0 {
+            // Without the right to it, programs are informed later.
+            let _ = Priority::Nice(PREFERRED).give(0);
+        }
         let caps: &[Cap] = match options.dir {
             Some(_) => &[Cap::NetAdmin, Cap::Bpf, Cap::Perfmon],
             None => &[Cap::Bpf],
@@ -123,7 +130,12 @@ impl Daemon {
         let shared = Arc::default();
         let scraper = Arc::new(Mutex::new(Scraper::new(control.clone(), Arc::clone(&shared))));
         let served = Arc::clone(&scraper);
-        let serve = |address| Endpoint::serve(address, move || locked(&served).page());
+        let page = move || {
+            // Requests for metrics are not preferred. A greater value is always permitted.
+            let _ = Priority::Nice(given.max(0)).give(0);
+            locked(&served).page()
+        };
+        let serve = |address| Endpoint::serve(address, page);
         let endpoint = options.listen.map(serve).transpose()?;
         Ok(Self {
             control: control.clone(),
@@ -287,6 +299,8 @@ fn interfaces() -> Result<Vec<Identity>> {
 
 /// Purpose of the claim on the state directory.
 const CLAIM: &str = "daemon";
+/// Nice value of the daemon, unless it was started with one.
+const PREFERRED: i32 = -10;
 /// Pause after the first failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause after repeated failures.

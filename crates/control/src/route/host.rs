@@ -66,6 +66,7 @@ fn refused(address: &Address) -> Vec<Ipv4Addr> {
 /// Nothing if routes change all the time: then the daemon finds it.
 fn ignored() -> Result<Ignored> {
     let mut events = RouteEvents::open()?;
+    events.listen()?;
     let until = Instant::now() + PATIENCE;
     loop {
         events.take()?;

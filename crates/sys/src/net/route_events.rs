@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
+use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_sys::Socket;
@@ -31,10 +32,11 @@ pub struct Deciding {
     pub suppresses6: bool,
 }
 
-/// A socket that receives all changes which concern forwarding.
+/// A socket that receives all changes which concern forwarding, while it listens.
 #[derive(Debug)]
 pub struct RouteEvents {
     socket: Socket,
+    is_listening: bool,
     deciding: Deciding,
     next_hops: NextHopEvents,
     /// Dumps that have not begun, and the one that is under way.
@@ -52,30 +54,68 @@ pub struct RouteEvents {
 type Dump = (u16, u8);
 
 impl RouteEvents {
-    /// Opens a socket in this thread's network namespace and requests all rules and routes.
+    /// Opens a socket in this thread's network namespace, which does not listen yet. With
+    /// `CAP_NET_ADMIN`, it may hold more events than `net.core.rmem_max` permits.
     pub fn open() -> Result<Self> {
-        let fail = |error: std::io::Error| Error::from_io("socket(NETLINK_ROUTE)", "", &error);
-        let mut socket = Socket::new(netlink_sys::protocols::NETLINK_ROUTE).map_err(fail)?;
-        socket.bind_auto().map_err(fail)?;
-        for group in GROUPS {
-            socket.add_membership(group).map_err(fail)?;
-        }
-        socket.set_non_blocking(true).map_err(fail)?;
-        // The kernel limits this to net.core.rmem_max; an overrun is handled.
-        let _ = socket.set_rx_buf_sz(BUFFER);
-        let (waiting, deciding) = (VecDeque::new(), Deciding::default());
+        let socket = Socket::new(netlink_sys::protocols::NETLINK_ROUTE).map_err(opening)?;
         let mut this = Self {
             socket,
-            deciding,
+            is_listening: false,
+            deciding: Deciding::default(),
             next_hops: NextHopEvents::default(),
-            waiting,
+            waiting: VecDeque::new(),
             current: None,
-            is_incomplete: false,
+            is_incomplete: true,
             is_drained: false,
             links_changed: false,
         };
-        this.synchronize()?;
+        this.socket.bind_auto().map_err(opening)?;
+        this.socket.set_non_blocking(true).map_err(opening)?;
+        if !this.force_buffer() {
+            // The kernel limits this to net.core.rmem_max; an overrun is handled.
+            let _ = this.socket.set_rx_buf_sz(BUFFER);
+        }
         Ok(this)
+    }
+
+    /// Begins to receive changes, and requests all rules and routes.
+    pub fn listen(&mut self) -> Result<()> {
+        for group in GROUPS {
+            self.socket.add_membership(group).map_err(opening)?;
+        }
+        self.is_listening = true;
+        self.synchronize()
+    }
+
+    /// Receives no more changes. What waits, and the rest of a dump, is read when it listens again.
+    pub fn pause(&mut self) -> Result<()> {
+        for group in GROUPS {
+            self.socket.drop_membership(group).map_err(opening)?;
+        }
+        self.is_listening = false;
+        self.lose();
+        Ok(())
+    }
+
+    /// Whether changes are received.
+    pub fn is_listening(&self) -> bool {
+        self.is_listening
+    }
+
+    /// Events were lost, or will be.
+    fn lose(&mut self) {
+        (self.is_incomplete, self.is_drained, self.links_changed) = (true, false, true);
+        self.next_hops = NextHopEvents::default();
+    }
+
+    /// Whether the kernel permits a buffer beyond the limit of `net.core.rmem_max`.
+    fn force_buffer(&self) -> bool {
+        let size = BUFFER as libc::c_int;
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
+        let length = mem::size_of_val(&size) as libc::socklen_t;
+        let fd = self.socket.as_raw_fd();
+        // SAFETY: `size` is readable for `length` bytes.
+        unsafe { libc::setsockopt(fd, level, option, (&raw const size).cast(), length) == 0 }
     }
 
     /// Reads all rules and routes again: after events were lost.
@@ -104,10 +144,9 @@ impl RouteEvents {
         self.current.is_none() && self.is_incomplete && self.is_drained
     }
 
-    /// Whether events wait, or may have been lost, that are older than the last one that was read.
-    /// The parts of a dump do not count: the kernel adds one whenever one is read.
+    /// Whether events may wait that were not read yet; also during a dump, after its parts.
     pub fn is_behind(&self) -> bool {
-        !self.is_drained && (self.current.is_none() || self.is_incomplete)
+        !self.is_drained
     }
 
     /// Takes events that have come, up to a limit; whether anything changed.
@@ -123,8 +162,8 @@ impl RouteEvents {
                     break;
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    (any, self.is_incomplete, self.links_changed) = (true, true, true);
-                    self.next_hops = NextHopEvents::default();
+                    any = true;
+                    self.lose();
                 }
                 Err(error) => return Err(Error::from_io("recv(NETLINK_ROUTE)", "", &error)),
             }
@@ -317,8 +356,12 @@ const FRA_DPORT_MASK: u16 = 29;
 const PART: usize = 32 << 10;
 /// Parts for one call, so that a dump of a million routes does not keep its caller busy.
 const MOST_PARTS: usize = 64;
-/// Bytes of events that wait to be read.
-const BUFFER: usize = 4 << 20;
+/// Bytes of events that wait to be read, which the kernel doubles: some 40,000 changes of routes.
+const BUFFER: usize = 16 << 20;
+
+fn opening(error: std::io::Error) -> Error {
+    Error::from_io("socket(NETLINK_ROUTE)", "", &error)
+}
 
 #[cfg(test)]
 mod tests {
@@ -400,6 +443,33 @@ mod tests {
         assert!(!suppresses(10, u32::MAX) && !suppresses(2, 0));
         // Of a newer kernel.
         assert!(rule(header(0, 0), &[(25, &[1])]).by_service);
+    }
+
+    #[test]
+    fn events_may_wait_until_all_that_came_is_read() {
+        let mut events = RouteEvents::open().unwrap();
+        assert_eq!(events.deciding(), None, "nothing was read");
+        for _ in 0..2 {
+            events.listen().unwrap();
+            assert!(events.is_listening() && events.is_behind(), "a dump is under way");
+            let begin = std::time::Instant::now();
+            while events.deciding().is_none() {
+                assert!(begin.elapsed().as_secs() < 60, "no end of the dump");
+                events.take().unwrap();
+                if events.is_incomplete() {
+                    events.synchronize().unwrap();
+                }
+            }
+            events.take().unwrap();
+            assert!(!events.is_behind());
+            events.pause().unwrap();
+            assert_eq!(events.deciding(), None, "changes are lost");
+        }
+        // The second dump has to wait for the first one.
+        events.listen().unwrap();
+        events.pause().unwrap();
+        events.listen().unwrap();
+        assert!(events.current.is_some() && events.is_incomplete, "it is read again");
     }
 
     #[test]
