@@ -13,6 +13,26 @@
 
 #include <xway/bpf.h>
 
+/* What a translation has replaced. */
+enum nat_new {
+	NAT_NEW_NOTHING = 0,
+	NAT_NEW_SOURCE = 1,
+	NAT_NEW_DESTINATION = 2,
+};
+
+/* What a translation has written over. */
+struct nat_before {
+	__be32 address[4];
+	__be16 port;
+	/* Of the IPv4 header, and of the transport. */
+	__sum16 header_check;
+	__sum16 check;
+	/* Bytes from the IP header to the ports and to the checksum; 0 for none. */
+	__u8 ports_at;
+	__u8 check_at;
+	enum route_side side;
+};
+
 /* An error that is to be sent, and first what it is about. */
 struct icmp_error {
 	/* Reason why the packet is not forwarded. */
@@ -22,6 +42,8 @@ struct icmp_error {
 	__u32 arrival;
 	/* Bytes of the frame. */
 	__u32 length;
+	/* An `enum nat_new`. */
+	__u32 translated;
 	__u8 kind;
 	__u8 code;
 	/* Bytes of the packet that are quoted. */
@@ -45,6 +67,8 @@ struct xway_scratch {
 	 * reasons together.
 	 */
 	struct icmp_error error;
+	/* The last packet that was translated. */
+	struct nat_before before;
 };
 
 struct {
