@@ -16,6 +16,7 @@ mod neighbours;
 mod quote;
 mod reverse;
 mod stack_nat;
+mod stack_nat_limits;
 mod tools;
 mod truth;
 mod unfollowed;
