@@ -187,7 +187,7 @@ xway_inline __u32 route_answer_as(struct xdp_md *ctx, struct bpf_fib_lookup *bac
 	    !route_describe_error(error, ip, is_ipv6))
 		return route_outcome(XDP_PASS, reason);
 	if (error->translated)
-		error->translated = route_restore(ctx, tags);
+		route_restore(ctx, tags);
 	if (!route_icmp_errors)
 		return route_unanswered(error);
 	if (is_ipv6 ? route_is_unanswerable6(ip, end) : route_is_unanswerable4(ip, end))

@@ -16,9 +16,6 @@
 #include "port.h"
 #include "scratch.h"
 
-/* Most bytes from the IP header to a checksum: IPv6 with a fragment header, and TCP. */
-#define ROUTE_MOST_OFFSET 0x7f
-
 /* Keeps what a translation of one side will write over. */
 xway_inline void route_keep(const void *ip, const struct route_transport *transport,
 			    enum route_side side, const __be32 *address, int is_ipv6)
@@ -74,7 +71,7 @@ xway_inline int route_restore_address(void *ip, const void *end, const struct na
 
 /*
  * Makes the last packet that was translated, after this number of bytes of tags, what it was before;
- * returns what the translation had replaced, an `enum nat_new`. 0 never happens.
+ * `translated` of the error becomes what the translation had replaced. Always 0.
  */
 xway_global int route_restore(struct xdp_md *ctx, __u32 tags)
 {
@@ -85,19 +82,21 @@ xway_global int route_restore(struct xdp_md *ctx, __u32 tags)
 	__sum16 *check;
 
 	if (!scratch || !route_restore_address(ip, end, &scratch->before))
-		return NAT_NEW_NOTHING;
+		return 0;
 	before = &scratch->before;
-	ports = ip + (before->ports_at & ROUTE_MOST_OFFSET);
+	scratch->error.translated = before->side == ROUTE_SOURCE ? NAT_NEW_SOURCE :
+								  NAT_NEW_DESTINATION;
+	ports = ip + (before->ports_at & NAT_MOST_OFFSET);
 	if (before->ports_at && (void *)(ports + 1) <= end) {
 		if (before->side == ROUTE_SOURCE)
 			ports->source = before->port;
 		else
 			ports->dest = before->port;
 	}
-	check = ip + (before->check_at & ROUTE_MOST_OFFSET);
+	check = ip + (before->check_at & NAT_MOST_OFFSET);
 	if (before->check_at && (void *)(check + 1) <= end)
 		*check = before->check;
-	return before->side == ROUTE_SOURCE ? NAT_NEW_SOURCE : NAT_NEW_DESTINATION;
+	return 0;
 }
 
 #endif

@@ -96,9 +96,23 @@ xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
 	return XWAY_FORWARDED;
 }
 
-/* The reason that a translation results in; whether it was made is kept. */
-xway_inline enum xway_reason route_translated(int result, struct route_way *way)
+/*
+ * Translates a packet; whether it was done is kept in `arrival`. Argument and result are in memory,
+ * so that the verifier follows all of their values together.
+ */
+xway_inline enum xway_reason route_translate(struct xdp_md *ctx, struct route_way *way, int is_ipv6)
 {
+	struct xway_scratch *scratch = route_scratch();
+	__u32 result;
+
+	if (!scratch)
+		return XWAY_FIB_ERROR;
+	scratch->arrival = way->arrival;
+	if (is_ipv6)
+		route_translate6(ctx);
+	else
+		route_translate4(ctx);
+	result = *(const volatile __u32 *)&scratch->translation;
 	way->arrival |= result & ROUTE_TRANSLATED;
 	return result & ROUTE_TRANSLATED ? XWAY_FORWARDED : (enum xway_reason)result;
 }
@@ -121,10 +135,10 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	if (!route_is_own_mac(eth, ingress) && !route_is_new_mac4(ctx, eth, ip, ingress))
 		return XWAY_OTHER_HOST;
 	reason = route_admit4(ip);
-	ports = route_ports_at(cur, ip->protocol);
 	source[1] = ip->saddr;
 	if (reason == XWAY_FORWARDED && route_may_have_translation())
-		reason = route_translated(route_translate4(ctx, way->arrival), way);
+		reason = route_translate(ctx, way, 0);
+	ports = route_ports_at(cur, ip->protocol);
 	if (reason == XWAY_FORWARDED)
 		reason = route_established4(ctx, cur, ip, &established);
 	if (reason != XWAY_FORWARDED)
@@ -184,7 +198,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	if (route_reverse_path)
 		xway_memcpy(source, &ip->saddr, sizeof(source));
 	if (reason == XWAY_FORWARDED && route_may_have_translation())
-		reason = route_translated(route_translate6(ctx, way->arrival), way);
+		reason = route_translate(ctx, way, 1);
 	if (reason == XWAY_FORWARDED)
 		reason = route_established6(ctx, cur, ip, protocol, &established);
 	if (reason != XWAY_FORWARDED)
