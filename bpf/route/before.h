@@ -70,8 +70,8 @@ xway_inline int route_restore_address(void *ip, const void *end, const struct na
 }
 
 /*
- * Makes the last packet that was translated, after this number of bytes of tags, what it was before;
- * `translated` of the error becomes what the translation had replaced. Always 0.
+ * Makes the last packet that was translated, after this number of bytes of tags, what it was
+ * before; `translated` of the error becomes what the translation had replaced. Always 0.
  */
 xway_global int route_restore(struct xdp_md *ctx, __u32 tags)
 {

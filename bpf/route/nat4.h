@@ -62,8 +62,8 @@ xway_inline __u32 route_fragment4(const struct iphdr *ip)
 }
 
 /*
- * Reads the quote of a packet at whose ICMP header the cursor is, if it is an error. An error is for
- * the sender of the packet that it quotes: any other is not translated. Always 0.
+ * Reads the quote of an ICMP packet, if it is an error. An error is for the sender of the packet
+ * that it quotes: any other is not translated. Always 0.
  */
 xway_global int route_read_quote4(struct xdp_md *ctx, __u32 arrival)
 {
@@ -174,7 +174,8 @@ xway_inline __u32 route_translation4(struct xdp_md *ctx, __u32 arrival)
 	protocol = ip->protocol;
 	cur.left = xway_length(ip->tot_len) - sizeof(*ip);
 	cur.fragment = route_fragment4(ip);
-	if (protocol == IPPROTO_ICMP && !xway_is_fragment(&cur) && route_translate_error4(ctx, arrival))
+	if (protocol == IPPROTO_ICMP && !xway_is_fragment(&cur) &&
+	    route_translate_error4(ctx, arrival))
 		return XWAY_FORWARDED;
 	if (route_read_transport(&cur, protocol, &transport) < 0)
 		return cur.fault;
@@ -197,9 +198,12 @@ xway_inline __u32 route_translation4(struct xdp_md *ctx, __u32 arrival)
 xway_global int route_translate4(struct xdp_md *ctx)
 {
 	struct xway_scratch *scratch = route_scratch();
+	__u32 arrival;
 
-	if (scratch)
-		scratch->translation = route_translation4(ctx, *(volatile __u32 *)&scratch->arrival);
+	if (!scratch)
+		return 0;
+	arrival = *(volatile __u32 *)&scratch->arrival;
+	scratch->translation = route_translation4(ctx, arrival);
 	return 0;
 }
 

@@ -70,8 +70,8 @@ xway_inline int route_protocol6(struct xway_cursor *cur, const struct ipv6hdr *i
 }
 
 /*
- * Reads the quote of a packet at whose ICMP header the cursor is, if it is an error. An error is for
- * the sender of the packet that it quotes: any other is not translated. Always 0.
+ * Reads the quote of an ICMP packet, if it is an error. An error is for the sender of the packet
+ * that it quotes: any other is not translated. Always 0.
  */
 xway_global int route_read_quote6(struct xdp_md *ctx, __u32 arrival)
 {
@@ -185,7 +185,8 @@ xway_inline __u32 route_translation6(struct xdp_md *ctx, __u32 arrival)
 	protocol = route_protocol6(&cur, ip);
 	if (protocol < 0)
 		return cur.fault;
-	if (protocol == IPPROTO_ICMPV6 && !xway_is_fragment(&cur) && route_translate_error6(ctx, arrival))
+	if (protocol == IPPROTO_ICMPV6 && !xway_is_fragment(&cur) &&
+	    route_translate_error6(ctx, arrival))
 		return XWAY_FORWARDED;
 	if (route_read_transport(&cur, protocol, &transport) < 0)
 		return cur.fault;
@@ -208,9 +209,12 @@ xway_inline __u32 route_translation6(struct xdp_md *ctx, __u32 arrival)
 xway_global int route_translate6(struct xdp_md *ctx)
 {
 	struct xway_scratch *scratch = route_scratch();
+	__u32 arrival;
 
-	if (scratch)
-		scratch->translation = route_translation6(ctx, *(volatile __u32 *)&scratch->arrival);
+	if (!scratch)
+		return 0;
+	arrival = *(volatile __u32 *)&scratch->arrival;
+	scratch->translation = route_translation6(ctx, arrival);
 	return 0;
 }
 

@@ -3,8 +3,8 @@
  * ICMP errors about translated packets: what both families need. nat4.h and nat6.h translate them.
  *
  * The error comes from beyond the router and quotes the packet as it was after its translation. It
- * is translated back as Linux' NAT does: in the quote, and the error's receiver, or its sender, which
- * then is the address that the quoted packet was sent to.
+ * is translated back as Linux' NAT does: in the quote, and the error's receiver, or its sender,
+ * which then is the address that the quoted packet was sent to.
  * Rule: the quote decides. It needs the IP header and eight bytes more (RFC 792), no options, and a
  * protocol that is translated; any other error is treated as without a quote.
  * Rule: each step is a function that leaves its result in the scratch memory, so that the verifier

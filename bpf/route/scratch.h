@@ -27,7 +27,7 @@ enum nat_new {
 #define NAT_SOURCE 0
 #define NAT_DESTINATION 1
 
-/* What an ICMP error quotes, as far as it is translated. Offsets are from an IP header; 0 is none. */
+/* What an ICMP error quotes. Offsets are from an IP header; 0 is none. */
 struct nat_quote {
 	/* What is known at last: whether it is translated. */
 	__u32 is_translated;
@@ -94,7 +94,7 @@ struct xway_scratch {
 	struct icmp_error error;
 	/* The quote of the last ICMP error that came in. */
 	struct nat_quote quote;
-	/* How the packet that is translated came in, and the result: a reason, or ROUTE_TRANSLATED. */
+	/* How the packet that is translated came in; the result: a reason or ROUTE_TRANSLATED. */
 	__u32 arrival;
 	__u32 translation;
 	/* The last packet that was translated. */

@@ -26,7 +26,7 @@ pub fn services<R: Routed>() -> Forward<R> {
     Forward::new(&[TRANSLATIONS[0], TRANSLATIONS[1], TRANSLATIONS[4], TRANSLATIONS[5]])
 }
 
-/// An error that says "time exceeded".
+/// An error of the type "time exceeded".
 pub fn exceeded(flow: &Flow, quote: &[u8]) -> Vec<u8> {
     let kind = if flow.source.ip.is_ipv6() { 3 } else { 11 };
     message(flow, kind, 0, 0, quote)

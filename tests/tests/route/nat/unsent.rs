@@ -1,4 +1,4 @@
-//! Errors about translated packets that the program does not send, and translations without replies.
+//! Errors about translated packets that the program does not send, and those without replies.
 
 use lab::frame::Flow;
 use spec::Verdict;
