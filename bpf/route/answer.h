@@ -4,21 +4,17 @@
  *
  * Rule: until the frame is changed, whatever cannot be done here leaves the packet to the stack,
  * which then answers; errors over the limit are dropped before that.
+ * Rule: an error about a translated packet quotes what its sender sent. So the packet is made what
+ * it was, and the stack does not get it then if it would forward it to where its sender sent it.
  */
 #ifndef ROUTE_ANSWER_H
 #define ROUTE_ANSWER_H
 
+#include "before.h"
 #include "extension.h"
 #include "icmp4.h"
 #include "icmp6.h"
 #include "lookup.h"
-
-/* The IP header after this number of bytes of tags, which the verifier need not know. */
-xway_inline void *route_after_tags(struct xdp_md *ctx, __u32 bytes)
-{
-	xway_opaque(bytes);
-	return xway_data(ctx) + sizeof(struct ethhdr) + (bytes & ROUTE_TAG_BYTES);
-}
 
 /* Index of the extension that names the port that the packet came in from. */
 xway_inline __u32 route_extension_of(const struct xdp_md *ctx, __u32 arrival, int is_ipv6)
@@ -154,6 +150,29 @@ xway_inline int route_find_back(struct xdp_md *ctx, struct bpf_fib_lookup *back,
 	       own[2] == back->ipv6_src[2] && own[3] == back->ipv6_src[3];
 }
 
+/* What happens to a packet, made what it was before a translation, if no error is sent here. */
+xway_inline __u32 route_unanswered(const struct icmp_error *error)
+{
+	if (error->translated == NAT_NEW_DESTINATION && error->reason != XWAY_TTL_EXPIRED)
+		return route_outcome(XDP_DROP, XWAY_UNANSWERABLE);
+	return route_outcome(XDP_PASS, error->reason);
+}
+
+/* As with Linux, an error about a request seems to come from where the request was sent to. */
+xway_inline void route_set_source(struct bpf_fib_lookup *back, const struct icmp_error *error,
+				  const void *ip, int is_ipv6)
+{
+	const struct ipv6hdr *v6 = ip;
+	const struct iphdr *v4 = ip;
+
+	if (error->translated != NAT_NEW_DESTINATION)
+		return;
+	if (is_ipv6)
+		xway_memcpy(back->ipv6_src, &v6->daddr, sizeof(back->ipv6_src));
+	else
+		back->ipv4_src = v4->daddr;
+}
+
 xway_inline __u32 route_answer_as(struct xdp_md *ctx, struct bpf_fib_lookup *back,
 				  struct icmp_error *error, int is_ipv6)
 {
@@ -167,20 +186,25 @@ xway_inline __u32 route_answer_as(struct xdp_md *ctx, struct bpf_fib_lookup *bac
 	if (ip + (is_ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end ||
 	    !route_describe_error(error, ip, is_ipv6))
 		return route_outcome(XDP_PASS, reason);
+	if (error->translated)
+		route_restore(ctx, tags);
+	if (!route_icmp_errors)
+		return route_unanswered(error);
 	if (is_ipv6 ? route_is_unanswerable6(ip, end) : route_is_unanswerable4(ip, end))
 		return route_outcome(XDP_DROP, XWAY_UNANSWERABLE);
 	if (ip + error->quote > end)
-		return route_outcome(XDP_PASS, reason);
+		return route_unanswered(error);
 	route_extend(error, extension, is_ipv6);
 	network = route_ask_sender(back, error, ip, is_ipv6);
 	if (route_is_over_limit(network))
 		return route_outcome(XDP_DROP, XWAY_ICMP_LIMIT);
 	if (!route_find_back(ctx, back, error, ip, is_ipv6) ||
 	    !route_find_exit(ctx, back->ifindex, &error->exit))
-		return route_outcome(XDP_PASS, reason);
+		return route_unanswered(error);
+	route_set_source(back, error, ip, is_ipv6);
 	result = route_write_error(ctx, error, back, error->length, tags, extension, is_ipv6);
 	if (result < 0)
-		return route_outcome(result == -1 ? XDP_PASS : XDP_DROP, reason);
+		return result == -1 ? route_unanswered(error) : route_outcome(XDP_DROP, reason);
 	if (error->exit != ROUTE_UNKNOWN_PORT)
 		verdict = bpf_redirect_map(&xway_tx, error->exit, 0);
 	return route_outcome(verdict, error->sent);
@@ -215,7 +239,8 @@ xway_inline int route_refuse_packet(struct xdp_md *ctx, enum xway_reason reason,
 		return route_outcome(XDP_PASS, reason);
 	scratch->error.reason = reason;
 	scratch->error.mtu = way->mtu;
-	scratch->error.arrival = way->arrival;
+	scratch->error.arrival = way->arrival & ~ROUTE_TRANSLATED;
+	scratch->error.translated = way->arrival & ROUTE_TRANSLATED ? NAT_NEW_SOURCE : 0;
 	scratch->error.length = length;
 	return route_answer(ctx);
 }

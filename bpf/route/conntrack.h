@@ -15,8 +15,8 @@
 #ifndef ROUTE_CONNTRACK_H
 #define ROUTE_CONNTRACK_H
 
-/* The stack sends all ICMP errors: functions that call each other share a small stack. */
-#define ROUTE_SENDS_ERRORS 1
+/* A program has no translations of its own then: each packet would have two paths. */
+#define ROUTE_TRACKS 1
 
 #include "route.abi.h"
 

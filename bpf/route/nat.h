@@ -5,7 +5,7 @@
  * Rule: every checksum that covers a changed byte is repaired incrementally, so a packet that
  * came with a wrong checksum leaves with a wrong one. Senders must not leave checksums to their
  * hardware (`ethtool -K DEV tx off` on a veth): a partial one cannot be repaired.
- * Not here: ICMP errors, whose payload quotes the translated packet; they go to the stack.
+ * Not here: ICMP errors, whose payload quotes the translated packet (quote.h).
  */
 #ifndef ROUTE_NAT_H
 #define ROUTE_NAT_H
@@ -50,6 +50,8 @@ xway_inline int route_may_have_translation(void)
 	__u32 only = 0;
 	__u32 *translates;
 
+	if (ROUTE_TRACKS)
+		return 0;
 	if (route_nat != ROUTE_NAT_OPTIONAL)
 		return route_nat == ROUTE_NAT_REQUIRED;
 	translates = bpf_map_lookup_elem(&route_translates, &only);

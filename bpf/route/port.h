@@ -69,8 +69,15 @@ struct {
 /* Bytes of the tags that are in a frame: 0, 4 or 8. */
 #define ROUTE_TAG_BYTES 0xc
 
-/* The packet may have been translated, so an error must not quote it: the stack sends it. */
-#define ROUTE_TRANSLATED (1 << 31)
+/* The packet was translated: an error about it quotes what it was before (see before.h). */
+#define ROUTE_TRANSLATED (1 << 30)
+
+/* The IP header after this number of bytes of tags, which the verifier need not know. */
+xway_inline void *route_after_tags(struct xdp_md *ctx, __u32 bytes)
+{
+	xway_opaque(bytes);
+	return xway_data(ctx) + sizeof(struct ethhdr) + (bytes & ROUTE_TAG_BYTES);
+}
 
 /* The stack may not forward packets from this IPv4 address. */
 xway_inline int route_is_own4(__be32 address)

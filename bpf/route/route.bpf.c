@@ -96,6 +96,27 @@ xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
 	return XWAY_FORWARDED;
 }
 
+/*
+ * Translates a packet; whether it was done is kept in `arrival`. Argument and result are in memory,
+ * so that the verifier follows all of their values together.
+ */
+xway_inline enum xway_reason route_translate(struct xdp_md *ctx, struct route_way *way, int is_ipv6)
+{
+	struct xway_scratch *scratch = route_scratch();
+	__u32 result;
+
+	if (!scratch)
+		return XWAY_FIB_ERROR;
+	scratch->arrival = way->arrival;
+	if (is_ipv6)
+		route_translate6(ctx);
+	else
+		route_translate4(ctx);
+	result = *(const volatile __u32 *)&scratch->translation;
+	way->arrival |= result & ROUTE_TRANSLATED;
+	return result & ROUTE_TRANSLATED ? XWAY_FORWARDED : (enum xway_reason)result;
+}
+
 xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 					const struct ethhdr *eth, __u32 ingress,
 					struct route_way *way)
@@ -114,12 +135,10 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	if (!route_is_own_mac(eth, ingress) && !route_is_new_mac4(ctx, eth, ip, ingress))
 		return XWAY_OTHER_HOST;
 	reason = route_admit4(ip);
-	ports = route_ports_at(cur, ip->protocol);
 	source[1] = ip->saddr;
-	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
-		way->arrival |= ROUTE_TRANSLATED;
-		reason = ip->ttl > 1 ? route_translate4(cur, ip) : XWAY_TTL_EXPIRED;
-	}
+	if (reason == XWAY_FORWARDED && route_may_have_translation())
+		reason = route_translate(ctx, way, 0);
+	ports = route_ports_at(cur, ip->protocol);
 	if (reason == XWAY_FORWARDED)
 		reason = route_established4(ctx, cur, ip, &established);
 	if (reason != XWAY_FORWARDED)
@@ -178,10 +197,8 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	ports = route_ports_at(cur, protocol);
 	if (route_reverse_path)
 		xway_memcpy(source, &ip->saddr, sizeof(source));
-	if (reason == XWAY_FORWARDED && route_may_have_translation()) {
-		way->arrival |= ROUTE_TRANSLATED;
-		reason = ip->hop_limit > 1 ? route_translate6(cur, ip, protocol) : XWAY_TTL_EXPIRED;
-	}
+	if (reason == XWAY_FORWARDED && route_may_have_translation())
+		reason = route_translate(ctx, way, 1);
 	if (reason == XWAY_FORWARDED)
 		reason = route_established6(ctx, cur, ip, protocol, &established);
 	if (reason != XWAY_FORWARDED)
@@ -264,8 +281,7 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	enum xway_reason reason = route_judge(ctx, frags, &way);
 	__u32 verdict, answer;
 
-	if (ROUTE_SENDS_ERRORS && route_icmp_errors && route_has_error(reason) &&
-	    !(way.arrival & ROUTE_TRANSLATED)) {
+	if (route_has_error(reason) && (route_icmp_errors || way.arrival & ROUTE_TRANSLATED)) {
 		answer = route_refuse_packet(ctx, reason, &way, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;

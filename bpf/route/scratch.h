@@ -13,6 +13,51 @@
 
 #include <xway/bpf.h>
 
+/* What a translation has replaced. */
+enum nat_new {
+	NAT_NEW_NOTHING = 0,
+	NAT_NEW_SOURCE = 1,
+	NAT_NEW_DESTINATION = 2,
+};
+
+/* Most bytes from an IP header to a checksum: IPv6 with a fragment header, and TCP. */
+#define NAT_MOST_OFFSET 0x7f
+
+/* Index of the fields of `struct nat_quote`. */
+#define NAT_SOURCE 0
+#define NAT_DESTINATION 1
+
+/* What an ICMP error quotes. Offsets are from an IP header; 0 is none. */
+struct nat_quote {
+	/* What is known at last: whether it is translated. */
+	__u32 is_translated;
+	__u8 protocol;
+	__u8 is_fragment;
+	__u8 ports_at;
+	__u8 check_at;
+	/* Source and destination. */
+	__be32 address[2][4];
+	__be16 port[2];
+	/* The address and the port that are translated, and the address of the error that is. */
+	__u8 address_at;
+	__u8 port_at;
+	__u8 outer_at;
+	struct route_target6 target;
+};
+
+/* What a translation has written over. */
+struct nat_before {
+	__be32 address[4];
+	__be16 port;
+	/* Of the IPv4 header, and of the transport. */
+	__sum16 header_check;
+	__sum16 check;
+	/* Bytes from the IP header to the ports and to the checksum; 0 for none. */
+	__u8 ports_at;
+	__u8 check_at;
+	enum route_side side;
+};
+
 /* An error that is to be sent, and first what it is about. */
 struct icmp_error {
 	/* Reason why the packet is not forwarded. */
@@ -22,6 +67,8 @@ struct icmp_error {
 	__u32 arrival;
 	/* Bytes of the frame. */
 	__u32 length;
+	/* An `enum nat_new`. */
+	__u32 translated;
 	__u8 kind;
 	__u8 code;
 	/* Bytes of the packet that are quoted. */
@@ -45,6 +92,13 @@ struct xway_scratch {
 	 * reasons together.
 	 */
 	struct icmp_error error;
+	/* The quote of the last ICMP error that came in. */
+	struct nat_quote quote;
+	/* How the packet that is translated came in; the result: a reason or ROUTE_TRANSLATED. */
+	__u32 arrival;
+	__u32 translation;
+	/* The last packet that was translated. */
+	struct nat_before before;
 };
 
 struct {

@@ -3,8 +3,7 @@
 #ifndef ROUTE_UNTRACKED_H
 #define ROUTE_UNTRACKED_H
 
-/* The program sends ICMP errors. */
-#define ROUTE_SENDS_ERRORS 1
+#define ROUTE_TRACKS 0
 
 #include "route.abi.h"
 

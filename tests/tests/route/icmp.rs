@@ -8,7 +8,6 @@ use functions::route::{Config, IcmpErrors, IcmpRate};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use lab::{Capture, Host, LinkOptions, Router};
-use packet::checksum;
 use spec::Verdict;
 use vm::VmRuntime;
 use vm::world::RouteKind;
@@ -16,6 +15,8 @@ use xway_tests::bpf::packet::*;
 use xway_tests::bpf::router::{A, B0, Change, Forward, Port, Routed, from_a, side};
 use xway_tests::stage::PATIENCE;
 use xway_tests::stories;
+
+use crate::quote::{comparable, is_error, repair};
 
 stories! {
     what_must_not_be_answered_is_dropped
@@ -89,13 +90,6 @@ fn answered() -> Vec<(String, Vec<u8>, &'static str)> {
     all
 }
 
-/// Makes the checksum of an IPv4 header right.
-fn repair(packet: &mut [u8]) {
-    packet[24..26].fill(0);
-    let check = !checksum::fold(checksum::sum(&packet[14..34]));
-    packet[24..26].copy_from_slice(&check.to_be_bytes());
-}
-
 /// Linux' own router on the same topology.
 struct Linux {
     _net: Router,
@@ -127,30 +121,10 @@ impl Linux {
     }
 }
 
-fn is_error(frame: &[u8]) -> bool {
-    match frame[12..14] {
-        [8, 0] => frame[23] == 1 && matches!(frame[34], 3 | 11),
-        [0x86, 0xdd] => frame[20] == 58 && frame[54] < 128,
-        _ => false,
-    }
-}
-
 /// Whether the error quotes the packet from its IP header.
 fn quotes(frame: &[u8], packet: &[u8]) -> bool {
     let quote = if frame[12] == 8 { &frame[42..] } else { &frame[62..] };
     packet[14..].starts_with(quote)
-}
-
-/// Without what two routers choose for themselves: identification and flow label.
-fn comparable(mut frame: Vec<u8>) -> Vec<u8> {
-    if frame[12] == 8 {
-        frame[18..20].fill(0);
-        frame[24..26].fill(0);
-    } else {
-        frame[15] &= 0xf0;
-        frame[16..18].fill(0);
-    }
-    frame
 }
 
 #[test]

@@ -21,7 +21,7 @@ use xway_tests::stage::PATIENCE;
 use xway_tests::xway::{Answer, Xway};
 
 /// Masquerading towards `c`, and two services on the router's own addresses that `c` provides.
-const RULES: &str = "\
+pub const RULES: &str = "\
 table inet translations {
   chain out { type nat hook postrouting priority srcnat; oifname \"eth1\" masquerade; }
   chain in {
@@ -33,19 +33,20 @@ table inet translations {
   }
 }
 ";
-const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
+pub const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
 const PAYLOAD: &[u8] = b"echo request";
-const LIBERAL: &str = "netfilter/nf_conntrack_tcp_be_liberal";
+pub const LIBERAL: &str = "netfilter/nf_conntrack_tcp_be_liberal";
 /// The router by its address towards the client, and the server.
-const PAIRS: [(&str, &str); 2] = [("10.0.1.1", "10.0.2.2"), ("[fd00:0:0:1::1]", "[fd00:0:0:2::2]")];
+pub const PAIRS: [(&str, &str); 2] =
+    [("10.0.1.1", "10.0.2.2"), ("[fd00:0:0:1::1]", "[fd00:0:0:2::2]")];
 
-struct Net {
-    net: Router,
+pub struct Net {
+    pub net: Router,
     xway: Xway,
 }
 
 impl Net {
-    fn new(rules: &str) -> Self {
+    pub fn new(rules: &str) -> Self {
         let net = Router::build(&LinkOptions::default()).unwrap();
         let this = Self { net, xway: Xway::new() };
         for words in ["route del 10.0.1.0/24", "-6 route del fd00:0:0:1::/64"] {
@@ -57,19 +58,19 @@ impl Net {
     }
 
     /// The router with the program.
-    fn translating(rules: &str) -> Self {
+    pub fn translating(rules: &str) -> Self {
         let this = Self::new(rules);
         this.net.b.set_sysctl(LIBERAL, "1").unwrap();
         this.forward(&["--conntrack"]).ended(0);
         this
     }
 
-    fn forward(&self, words: &[&str]) -> Answer {
+    pub fn forward(&self, words: &[&str]) -> Answer {
         self.xway.run_in(&self.net.b, &[&["forward", "eth0", "eth1"], words].concat())
     }
 
     /// Packets with a reason, of both interfaces.
-    fn packets(&self, reason: &str) -> u64 {
+    pub fn packets(&self, reason: &str) -> u64 {
         let packets = |interface| {
             let words = ["--json", "status", interface, "--interval", "1ms"];
             let status = self.xway.run_in(&self.net.b, &words).json(0);
@@ -80,7 +81,7 @@ impl Net {
         ["eth0", "eth1"].map(packets).iter().sum()
     }
 
-    fn entries(&self) -> Vec<TrackedConnection> {
+    pub fn entries(&self) -> Vec<TrackedConnection> {
         self.net.b.run(|| sys::net::tracked_connections().unwrap()).unwrap()
     }
 
@@ -90,7 +91,7 @@ impl Net {
 }
 
 /// Connects the client to `to` and returns both ends.
-fn connect(net: &Router, to: SocketAddr, at: SocketAddr) -> (TcpStream, TcpStream) {
+pub fn connect(net: &Router, to: SocketAddr, at: SocketAddr) -> (TcpStream, TcpStream) {
     let listener = net.c.run(|| TcpListener::bind(at)).unwrap().unwrap();
     let connect = || TcpStream::connect_timeout(&to, PATIENCE);
     let client = net.a.run(connect).unwrap().unwrap();
@@ -102,7 +103,7 @@ fn connect(net: &Router, to: SocketAddr, at: SocketAddr) -> (TcpStream, TcpStrea
     (client, server)
 }
 
-fn address(host: &str, port: u16) -> SocketAddr {
+pub fn address(host: &str, port: u16) -> SocketAddr {
     format!("{host}:{port}").parse().unwrap()
 }
 
@@ -335,7 +336,7 @@ fn errors_quote_what_was_sent<R: Routed>(forward: &mut Forward<R>, connection: C
     }
 }
 
-fn tracking() -> Config {
+pub fn tracking() -> Config {
     let icmp_errors = functions::route::IcmpErrors::UNLIMITED;
     Config { conntrack: true, icmp_errors, ..Config::default() }
 }

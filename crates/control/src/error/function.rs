@@ -88,12 +88,27 @@ pub enum FunctionError {
     /// Static translations and those of connection tracking.
     #[error("--conntrack cannot be combined with --nat: add a dnat rule to nft instead")]
     TwoTranslations,
+    /// Rules assign packets to zones, which XDP does not know.
+    #[error("{}", zones(places))]
+    Zones {
+        /// Where the rules are, one line each.
+        places: Vec<String>,
+    },
     /// Packets that XDP forwards would not meet the rules of the stack.
     #[error("{}", firewall(chains))]
     Firewall {
         /// One line for each chain.
         chains: Vec<String>,
     },
+}
+
+fn zones(places: &[String]) -> String {
+    let list: String = places.iter().map(|place| format!("\n  {place}")).collect();
+    format!(
+        "rules assign packets to zones of connection tracking, of which --conntrack knows only the \
+         default one, so packets could get the translations of another connection:{list}\n\
+         remove these rules, or let the stack translate, without --conntrack"
+    )
 }
 
 fn firewall(chains: &[String]) -> String {

@@ -1,8 +1,9 @@
-//! What translations of the kernel's connection tracking need: its settings in this namespace.
+//! What translations of the kernel's connection tracking need: its settings in this namespace, and
+//! that all connections are in one zone.
 //!
 //! Rule: settings are read, not changed.
 
-use functions::route::{self, Config};
+use functions::route::{self, Config, Nat};
 use spec::Spec;
 
 use crate::error::{FunctionError, Result};
@@ -10,17 +11,22 @@ use crate::error::{FunctionError, Result};
 /// Whether the namespace is prepared.
 ///
 /// # Errors
-/// The kernel does not track connections or checks TCP windows, or the configuration has
-/// translations of its own.
+/// The kernel does not track connections, checks TCP windows or has rules that set zones, or the
+/// configuration has translations of its own.
 pub fn check(config: &Config) -> Result<()> {
     if !config.conntrack {
         return Ok(());
     }
-    if !config.translations.is_empty() {
+    if !config.translations.is_empty() || config.nat == Nat::Required {
         return Err(FunctionError::TwoTranslations.into());
     }
     let liberal = sys::proc::setting(LIBERAL).map_err(FunctionError::NoConntrack)?;
-    if liberal == "0" { Err(FunctionError::TcpWindows.into()) } else { Ok(()) }
+    if liberal == "0" {
+        return Err(FunctionError::TcpWindows.into());
+    }
+    // Packets of two zones may have the same addresses, and XDP sees no difference.
+    let places = sys::net::zone_rules()?;
+    if places.is_empty() { Ok(()) } else { Err(FunctionError::Zones { places }.into()) }
 }
 
 /// Sets the timeouts that the program keeps entries alive by, as they are now.

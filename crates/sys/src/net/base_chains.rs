@@ -82,8 +82,8 @@ fn word(attributes: &[u8], kind: u16) -> Option<u32> {
 const CALL: &str = "nfnetlink(NFT_MSG_GETCHAIN)";
 // include/uapi/linux/netfilter.h and nf_tables.h at v6.18.
 const NFPROTO_UNSPEC: u8 = 0;
-const NFPROTO_INET: u8 = 1;
-const NFPROTO_IPV6: u8 = 10;
+pub(super) const NFPROTO_INET: u8 = 1;
+pub(super) const NFPROTO_IPV6: u8 = 10;
 const NF_DROP: u32 = 0;
 const NFT_MSG_GETCHAIN: u16 = 4;
 const NFTA_CHAIN_TABLE: u16 = 1;

@@ -1,10 +1,11 @@
 //! Built-in chains of `iptables-legacy` and `ip6tables-legacy`, in the form of nftables' chains.
 //!
-//! Rule: no table is created by reading: only those are read that the kernel lists. Not here: the
-//! rules themselves, of which only the number is known.
+//! Rule: no table is created by reading: only those are read that the kernel lists. Not here: what
+//! rules match.
 
 use std::fs;
 use std::io::ErrorKind;
+use std::iter;
 
 use super::hook::{BaseChain, Hook};
 use super::iptables::{HOOK_ENTRY, Iptables, SIZE, VALID_HOOKS};
@@ -13,7 +14,39 @@ use crate::error::{Error, Result};
 /// All built-in chains of the calling thread's namespace, as [`base_chains`](super::base_chains())
 /// returns them.
 pub(super) fn legacy_chains() -> Result<Vec<BaseChain>> {
-    let mut chains = Vec::new();
+    let all = |table: &LegacyTable| {
+        let LegacyTable { name, layout, info, entries } = table;
+        (0..HOOKS).filter_map(|hook| chain(name, layout, hook, info, entries)).collect::<Vec<_>>()
+    };
+    Ok(legacy_tables()?.iter().flat_map(all).collect())
+}
+
+/// A table as the kernel lists it.
+pub(super) struct LegacyTable {
+    pub name: String,
+    pub layout: &'static Layout,
+    /// `struct ipt_getinfo`.
+    info: Vec<u8>,
+    entries: Vec<u8>,
+}
+
+impl LegacyTable {
+    /// `struct xt_entry_target` of each entry, and what follows it.
+    pub fn targets(&self) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        iter::from_fn(move || {
+            let length = usize::from(half(&self.entries, at + self.layout.next)?);
+            let target = usize::from(half(&self.entries, at + self.layout.target)?);
+            let entry = self.entries.get(at..at + length).filter(|entry| !entry.is_empty())?;
+            at += length;
+            Some(entry.get(target..).unwrap_or_default())
+        })
+    }
+}
+
+/// All tables that the kernel lists.
+pub(super) fn legacy_tables() -> Result<Vec<LegacyTable>> {
+    let mut tables = Vec::new();
     for (is_ipv6, file) in [(false, "ip_tables_names"), (true, "ip6_tables_names")] {
         let path = format!("/proc/thread-self/net/{file}");
         let text = match fs::read_to_string(&path) {
@@ -27,22 +60,21 @@ pub(super) fn legacy_chains() -> Result<Vec<BaseChain>> {
             let info = socket.info(table)?;
             let entries = socket.entries(table, word(&info, SIZE).unwrap_or(0) as usize)?;
             let layout = if is_ipv6 { &IPV6 } else { &IPV4 };
-            chains
-                .extend((0..HOOKS).filter_map(|hook| chain(table, layout, hook, &info, &entries)));
+            tables.push(LegacyTable { name: table.to_owned(), layout, info, entries });
         }
     }
-    Ok(chains)
+    Ok(tables)
 }
 
 /// Places in `struct ipt_entry` or `struct ip6t_entry`.
-struct Layout {
-    family: &'static str,
+pub(super) struct Layout {
+    pub family: &'static str,
     target: usize,
     next: usize,
 }
 
-const IPV4: Layout = Layout { family: "iptables", target: 88, next: 90 };
-const IPV6: Layout = Layout { family: "ip6tables", target: 140, next: 142 };
+static IPV4: Layout = Layout { family: "iptables", target: 88, next: 90 };
+static IPV6: Layout = Layout { family: "ip6tables", target: 140, next: 142 };
 
 /// The chain at a hook, which ends with the entry of its policy.
 fn chain(

@@ -33,6 +33,7 @@ mod sockets;
 mod xdp;
 mod xdp_diag;
 pub mod xsk;
+mod zone_rules;
 
 use netlink_packet_core::{Emitable, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -58,6 +59,7 @@ pub use routing::{Hop, TableRoute, TableRule};
 pub use sockets::{InetSocket, inet_sockets};
 pub use xdp::{XdpExpect, XdpMode, XdpState};
 pub use xdp_diag::{UmemListed, XskListed, xsk_listed};
+pub use zone_rules::zone_rules;
 
 use crate::error::Result;
 use conversation::{Conversation, Reply, Request};

@@ -89,17 +89,17 @@ const COUNTER: &[u8] = b"counter\0";
 const HEADER: usize = 4;
 // include/uapi/linux/netfilter.h, nfnetlink.h and nf_tables.h at v6.18.
 pub(super) const NFPROTO_IPV4: u8 = 2;
-const NFPROTO_NETDEV: u8 = 5;
+pub(super) const NFPROTO_NETDEV: u8 = 5;
 pub(super) const NFNETLINK_V0: u8 = 0;
 /// `struct nfgenmsg`.
 pub(super) const NFGENMSG: usize = 4;
 pub(super) const NFNL_SUBSYS_NFTABLES: u16 = 10;
-const NFT_MSG_GETRULE: u16 = 7;
-const NFTA_RULE_TABLE: u16 = 1;
-const NFTA_RULE_CHAIN: u16 = 2;
-const NFTA_RULE_EXPRESSIONS: u16 = 4;
-const NFTA_EXPR_NAME: u16 = 1;
-const NFTA_EXPR_DATA: u16 = 2;
+pub(super) const NFT_MSG_GETRULE: u16 = 7;
+pub(super) const NFTA_RULE_TABLE: u16 = 1;
+pub(super) const NFTA_RULE_CHAIN: u16 = 2;
+pub(super) const NFTA_RULE_EXPRESSIONS: u16 = 4;
+pub(super) const NFTA_EXPR_NAME: u16 = 1;
+pub(super) const NFTA_EXPR_DATA: u16 = 2;
 const NFTA_COUNTER_PACKETS: u16 = 2;
 
 #[cfg(test)]
