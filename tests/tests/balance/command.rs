@@ -7,7 +7,7 @@ use lab::frame::TcpFlags;
 use lab::until;
 use serde_json::{Value, json};
 use xway_tests::stage::{PATIENCE, Stage};
-use xway_tests::xway::Xway;
+use xway_tests::xway::{Xway, interrupt};
 
 const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
 const SERVICE: &str = "192.0.2.1";
@@ -118,6 +118,32 @@ fn a_filter_runs_before_a_balancer() {
     let names: Vec<_> =
         chain["members"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["filter", "balance"]);
+}
+
+/// The kernel sees no packet to the backend, so it would not notice that the address changed.
+#[test]
+fn the_daemon_keeps_next_hops_known() {
+    let stage = stage();
+    let own = own(&stage);
+    let services = file(&stage, "one.toml", &backend(&own));
+    stage.run(&["balance", "load", "eth0", &services]).ended(0);
+    let ip = |words: &str| {
+        let mut command = stage.net.b.command("ip").unwrap();
+        let output = command.args(words.split(' ')).output().unwrap();
+        assert!(output.status.success(), "ip {words}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    ip(&format!("neigh del {own} dev eth0"));
+    send(&stage, 3);
+    let words = ["daemon", "--no-apply", "--listen", "127.0.0.1:0"];
+    let mut daemon = stage.xway.command_in(&stage.net.b, &words).spawn().unwrap();
+    let known = || Ok(ip(&format!("neigh show {own}")).contains("lladdr").then_some(()));
+    let found = until("the next hop", PATIENCE, known);
+    interrupt(&daemon);
+    daemon.wait().unwrap();
+    found.unwrap();
+    send(&stage, 4);
+    sent(&stage, 4);
 }
 
 #[test]

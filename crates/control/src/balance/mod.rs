@@ -197,6 +197,20 @@ pub fn settle(control: &Control, interface: &str) -> Result<Settled> {
     Ok(Settled { interface: interface.to_owned(), remembered })
 }
 
+/// Has the kernel confirm the next hops of the backends of this namespace, where they are stale or
+/// unknown: it sees none of the packets that a balancer sends.
+///
+/// # Errors
+/// The state directory cannot be read.
+pub fn refresh(control: &Control) -> Result<()> {
+    let mut netlink = Netlink::open()?;
+    for (_, running) in report::balancers(control)? {
+        let record = Record::read(&running.generation)?.unwrap_or_default();
+        neighbours::ask(&mut netlink, &record.balance.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
 fn changed(
     target: &Target,
     mode: Mode,

@@ -72,19 +72,25 @@ pub struct BackendReport {
 /// # Errors
 /// The state directory cannot be read.
 pub fn show(control: &Control) -> Result<BalanceReport> {
+    let all = balancers(control)?.into_iter();
+    let reports = all.map(|(interface, running)| balancer(interface, &running));
+    Ok(BalanceReport { balancers: reports.collect::<Result<_>>()? })
+}
+
+/// The balancers of this namespace, with the names of their interfaces.
+pub(super) fn balancers(control: &Control) -> Result<Vec<(String, Running)>> {
     let mut links = Netlink::open()?.links()?;
     links.retain(|link| !link.xdp.is_empty());
     let mut balancers = Vec::new();
     if links.is_empty() {
-        return Ok(BalanceReport { balancers });
+        return Ok(balancers);
     }
     let (pins, netns) = (Pins::read(control)?, NetNs::current()?.id()?);
     for link in links {
-        if let Some(running) = Running::find(&pins.slot(netns, link.ifindex), link.ifindex)? {
-            balancers.push(balancer(link.name, &running)?);
-        }
+        let running = Running::find(&pins.slot(netns, link.ifindex), link.ifindex)?;
+        balancers.extend(running.map(|running| (link.name, running)));
     }
-    Ok(BalanceReport { balancers })
+    Ok(balancers)
 }
 
 fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {

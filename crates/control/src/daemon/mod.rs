@@ -36,6 +36,7 @@ use self::detections::Detections;
 use self::scrape::{Known, Scraper};
 use crate::Control;
 use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
+use crate::balance;
 use crate::declaration;
 use crate::error::{DaemonError, Result, full};
 use crate::filter::auto_detection::AutoEvent;
@@ -84,6 +85,8 @@ pub struct Daemon {
     detections: Detections,
     /// Follows the kernel's routes for routers; without it, they ask the kernel more often.
     follower: Option<Follower>,
+    /// When the next hops of balancers are refreshed next.
+    refresh_at: Instant,
     /// What the thread that serves metrics reads.
     shared: Arc<Mutex<Known>>,
     scraper: Arc<Mutex<Scraper>>,
@@ -145,6 +148,7 @@ impl Daemon {
             endpoint,
             detections: Detections::default(),
             follower: Some(follower),
+            refresh_at: Instant::now(),
             shared,
             scraper,
             interfaces: Vec::new(),
@@ -185,6 +189,7 @@ impl Daemon {
                 }
             }
             self.follow(&mut log);
+            self.refresh();
         }
         self.service.send("STOPPING=1");
         Ok(())
@@ -196,6 +201,7 @@ impl Daemon {
         let follow = self.follower.as_ref().map(Follower::due);
         let times =
             self.retry.at.into_iter().chain(self.detections.due()).chain(idle).chain(follow);
+        let times = times.chain([self.refresh_at]);
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = times.chain(self.service.interval()).min();
         let mut watches = vec![Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
@@ -211,6 +217,15 @@ impl Daemon {
         if let Err(error) = follower.step() {
             log(&Event::Unfollowed(full(&error)));
             self.follower = None;
+        }
+    }
+
+    /// Has the kernel confirm the next hops of balancers, of which it sees no packet.
+    fn refresh(&mut self) {
+        if self.refresh_at <= Instant::now() {
+            // What fails, because an interface vanishes meanwhile, succeeds the next time.
+            let _ = balance::refresh(&self.control);
+            self.refresh_at = Instant::now() + REFRESH;
         }
     }
 
@@ -297,6 +312,8 @@ fn interfaces() -> Result<Vec<Identity>> {
     Ok(Netlink::open()?.links()?.into_iter().map(identity).collect())
 }
 
+/// Time between two refreshes of the balancers' next hops.
+const REFRESH: Duration = Duration::from_secs(1);
 /// Purpose of the claim on the state directory.
 const CLAIM: &str = "daemon";
 /// Nice value of the daemon, unless it was started with one.
