@@ -55,7 +55,7 @@ fn reach(net: &Net, destinations: &[IpAddr], routers: &[Way]) {
         let loaded = way.load(net, EVERYTHING).unwrap();
         let link = loaded.as_ref().map(|loaded| net.attach(loaded.program().unwrap()).unwrap());
         let before = net.routed_by_linux().unwrap();
-        let flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
+        let flood = net.flood(&[stream.clone()], Some(PACE), PATIENCE).unwrap();
         let mut missing: BTreeSet<_> = destinations.iter().copied().collect();
         while !missing.is_empty() {
             let frame = sink.next(PATIENCE, |frame| missing.contains(&destination(frame))).unwrap();
@@ -89,7 +89,7 @@ fn without_a_route_nothing_passes_the_router() {
     let loaded = Way::Ours(Memory::Followed).load(&net, EVERYTHING).unwrap().unwrap();
     let _link = net.attach(loaded.program().unwrap()).unwrap();
     let before = net.arrived().unwrap();
-    let _flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
+    let _flood = net.flood(&[stream], Some(PACE), PATIENCE).unwrap();
     until("packets at the router", PATIENCE, || {
         Ok((loaded.statistics().unwrap().total().packets > 1_000).then_some(()))
     })
