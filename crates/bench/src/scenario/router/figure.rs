@@ -166,3 +166,23 @@ const PUBLISHED_CURVE: [(f64, f64); 6] = [
 const PAPER_DATA: &str = "raw data of The eXpress Data Path (CoNEXT 2018): one core of a Xeon \
     E5-1650 v4 at 3.6 GHz, ConnectX-5 Ex 100G with a ring of 512, Linux 4.18-pre; the table's \
     size is not stated";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_are_compared_by_round() {
+        let mut bench = Bench::new("router");
+        let plain = row(OURS, Family::V4, Routes::One, 1000);
+        let tagged = format!("alone/{}", varied(Family::V4, 1000, Variant::TagAdded));
+        for (round, [one, other]) in (1..).zip([[40.0, 46.0], [80.0, 89.0], [41.0, 48.0]]) {
+            bench.round_at(round, &format!("alone/{plain}"), "ns", one);
+            bench.round_at(round, &tagged, "ns", other);
+        }
+        variants(&mut bench, Family::V4, 1000);
+        assert_eq!(bench.median(&format!("extra/{tagged}")), Some(7.0));
+        assert_eq!(bench.rounds().len(), 3, "nothing of rows without values");
+        assert_eq!(bench.finish(report::Host::default()).unwrap().ratios, []);
+    }
+}

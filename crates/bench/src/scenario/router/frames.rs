@@ -186,3 +186,44 @@ const DESTINATION6: i16 = 38;
 const TRANSPORT6: i16 = 54;
 /// Offset of the checksum in a TCP header.
 const TCP_CHECKSUM: i16 = 16;
+
+#[cfg(test)]
+mod tests {
+    use lab::frame::{Flow, Side};
+
+    use super::*;
+
+    fn frame(source: &str, destination: &str, tag: Option<u16>) -> Vec<u8> {
+        let side = |ip: &str| Side::new("02:78:77:00:01:02", ip, 7).unwrap();
+        let flow = Flow::new(side(source), side(destination));
+        tag.into_iter().fold(flow, Flow::vlan).udp(b"payload").unwrap()
+    }
+
+    #[test]
+    fn what_differs_or_is_rewritten_is_written() {
+        let one = frame("10.0.0.1", "9.0.0.1", None);
+        let other = frame("10.0.0.1", "9.0.0.2", None);
+        let far = frame("10.0.0.3", "9.0.0.3", None);
+        let offsets = |frames: &[&Vec<u8>], rewrite| {
+            let frames = frames.iter().map(|frame| frame.to_vec()).collect();
+            let frames = Frames::new(frames, rewrite).unwrap();
+            frames.fields.iter().map(|(at, _)| *at).collect::<Vec<_>>()
+        };
+        assert_eq!(offsets(&[&one, &other], Rewrite::Nothing), [22, 30]);
+        assert_eq!(offsets(&[&one, &far], Rewrite::Beginning), [22, 30, 26]);
+        assert_eq!(offsets(&[&one], Rewrite::Addresses), [22, 30, 26, 34, 50]);
+        let tagged = frame("fd00::1", "2001:db8::1", Some(7));
+        assert_eq!(offsets(&[&tagged], Rewrite::Nothing), [42, 50]);
+        assert_eq!(offsets(&[&tagged], Rewrite::Addresses), [42, 50, 26, 34, 58, 74]);
+    }
+
+    #[test]
+    fn the_list_has_each_frame() {
+        let frames = [frame("10.0.0.1", "9.0.0.1", None), frame("10.0.0.1", "9.0.0.2", None)];
+        let frames = Frames::new(frames.to_vec(), Rewrite::Nothing).unwrap();
+        assert_eq!(frames.list.len(), TURN + 2 * 8);
+        let destination = |frame: usize| &frames.list[TURN + 8 * frame + 4..][..4];
+        assert_eq!([destination(0), destination(1)], [[9, 0, 0, 1], [9, 0, 0, 2]]);
+        assert!(Frames::new(Vec::new(), Rewrite::Nothing).is_err());
+    }
+}
