@@ -160,7 +160,7 @@ xway_inline __u32 route_victim(const __u64 *heads, const struct route_processor 
 }
 
 /*
- * A part of a hash: both halves of 64 bits, times each other. The factors are of 32 bits and a seed,
+ * A part of a hash: both halves of 64 bits, times each other. Factors are of 32 bits and a seed,
  * because the highest bits of a factor would only be in the highest bits of the product, which
  * select nothing.
  */

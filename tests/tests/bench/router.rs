@@ -289,7 +289,7 @@ const VARIANTS: [&str; 20] = [
     "mixed/limited",
     "mixed/blackhole",
 ];
-/// Those that are compared with another row.
+/// Ends of rows that are compared with another row.
 const DIFFERENCES: [&str; 9] = [
     "alone/ tagged/added",
     "alone/ tagged/removed",

@@ -188,12 +188,12 @@ fn tell(bench: &mut Bench) {
             prefixes as often as in the Internet's table.",
         )
         .method(
-            "Further parts of a name are variants of the row before them. tagged: frames get a VLAN \
-            tag, lose it, or get another one. expired: the TTL of all is used up; each is answered \
-            (counted at the sender), or nearly all are dropped by the default limits of answers, or \
-            all by a program that does nothing else. mixed: every other packet is one of these \
-            (limited) or is dropped by a route (blackhole); the others, which are forwarded, are \
-            counted. reverse-path: 250 sources. conntrack: a TCP segment of an established \
+            "Further parts of a name are variants of the row before them. tagged: frames get a \
+            VLAN tag, lose it, or get another one. expired: the TTL of all is used up; each is \
+            answered (counted at the sender), or nearly all are dropped by the default limits of \
+            answers, or all by a program that does nothing else. mixed: every other packet is one \
+            of these (limited) or is dropped by a route (blackhole); the others, which are \
+            forwarded, are counted. reverse-path: 250 sources. conntrack: a TCP segment of an established \
             connection, whose entry the stack made. extra/ROW: nanoseconds more than the row \
             without the variant, of the same round; of answers, more than of limited ones.",
         )

@@ -1,6 +1,6 @@
 //! Packets of connections that the kernel tracks, by test run in a lab of their own.
 //!
-//! Connections are made through the stack, without a program, and stay open. A test run looks up
+//! Connections are made through the stack, without a program, and remain open. A test run looks up
 //! connections in the namespace of its interface, so the program finds them.
 //!
 //! Rule: only this lab tracks connections, which would cost the kernel's router in the others.
@@ -143,7 +143,7 @@ table inet bench {
   }
 }
 ";
-/// Ports: of the service at the router, of the server behind it, and of one without translation.
+/// Ports: of the service at the router, of the server after it, and of one without translation.
 const SERVICE: u16 = 80;
 const TRANSLATED: u16 = 8080;
 const PLAIN: u16 = 8081;

@@ -32,9 +32,9 @@ pub enum Variant {
     TagReplaced,
     /// The TTL of all packets is used up, and each is answered.
     Answered,
-    /// The same with the default limits, so that nearly all are dropped.
+    /// The packets of `Answered` with the default limits: nearly all are dropped.
     Limited,
-    /// The same, dropped by a program that does nothing else.
+    /// The packets of `Answered`, dropped by a program that does nothing else.
     Dropped,
     /// All packets are dropped by a route.
     Blackhole,
@@ -51,7 +51,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Those that are measured by test run.
+    /// Variants that are measured by test run.
     pub const ALONE: [Self; 9] = [
         Self::TagAdded,
         Self::TagRemoved,
@@ -64,7 +64,7 @@ impl Variant {
         Self::SourceStrict,
     ];
 
-    /// Those that are measured by a flood.
+    /// Variants that are measured by a flood.
     pub const LIVE: [Self; 8] = [
         Self::TagAdded,
         Self::TagRemoved,
