@@ -194,8 +194,8 @@ fn tell(bench: &mut Bench) {
             answers, or all by a program that does nothing else. mixed: every other packet is one \
             of these (limited) or is dropped by a route (blackhole); the others, which are \
             forwarded, are counted. reverse-path: 250 sources. conntrack: a TCP segment of an \
-            established connection, whose entry the stack made. extra/ROW: nanoseconds more than the row \
-            without the variant, of the same round; of answers, more than of limited ones.",
+            established connection, whose entry the stack made. extra/ROW: nanoseconds more than \
+            the row without the variant, of the same round; of answers, more than of limited ones.",
         )
         .method(&format!("The lengths in IPv4 are those of {}.", table::SOURCE4))
         .method(&format!("The lengths in IPv6 have the average of {}.", table::SOURCE6));

@@ -22,8 +22,9 @@ use crate::hook::tool::Tool;
 /// A lab with connections through its router.
 #[derive(Debug)]
 pub struct Tracked {
-    net: Net,
+    /// Dropped first: a connection that cannot be closed would keep its namespace.
     connections: Vec<Connection>,
+    net: Net,
 }
 
 /// What a row is about.
@@ -58,7 +59,7 @@ impl Tracked {
                 connections.push(Connection::open(&net, *family, is_translated)?);
             }
         }
-        Ok(Self { net, connections })
+        Ok(Self { connections, net })
     }
 
     /// The row of a family; `None` without such a connection.
