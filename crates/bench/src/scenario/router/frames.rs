@@ -196,7 +196,7 @@ mod tests {
     fn frame(source: &str, destination: &str, tag: Option<u16>) -> Vec<u8> {
         let side = |ip: &str| Side::new("02:78:77:00:01:02", ip, 7).unwrap();
         let flow = Flow::new(side(source), side(destination));
-        tag.into_iter().fold(flow, Flow::vlan).udp(b"payload").unwrap()
+        tag.into_iter().fold(flow, Flow::vlan).udp(&[0; 40]).unwrap()
     }
 
     #[test]
