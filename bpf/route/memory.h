@@ -82,9 +82,10 @@ const volatile __u32 route_remembers = 1;
 /* Number of sets of each processor less one, of a power of two. */
 const volatile __u32 route_set_mask = 0;
 /* Random numbers of the hash; user space sets others. */
-const volatile __u64 route_seed[6] = {
-	0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb,
-	0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,
+const volatile __u64 route_seed[11] = {
+	0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
+	0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3,
+	0x1d8e4e27c47d124f, 0xeb44accab455d165, 0x2127599bf4325c37,
 };
 
 /* The state according to user space; NULL never happens. */
@@ -156,6 +157,16 @@ xway_inline __u32 route_victim(const __u64 *heads, const struct route_processor 
 			return i;
 	}
 	return own->misses & (ROUTE_PLACES - 1);
+}
+
+/*
+ * A part of a hash: both halves of 64 bits, times each other. Factors are of 32 bits and a seed,
+ * because the highest bits of a factor would only be in the highest bits of the product, which
+ * select nothing.
+ */
+xway_inline __u64 route_product(__u64 word, __u64 first, __u64 second)
+{
+	return ((__u32)word + first) * ((word >> 32) + second);
 }
 
 /* The hash that selects the second set, from that which selects the first. */

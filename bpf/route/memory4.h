@@ -42,10 +42,8 @@ xway_inline struct route_name4 route_name4(const struct route_flow *flow,
 /* Selects the first set. */
 xway_inline __u64 route_hash4(const struct route_name4 *name)
 {
-	__u64 few = name->ports | name->head >> 32 << 32;
-	return ((__u32)name->addresses + route_seed[0]) *
-			     ((name->addresses >> 32) + route_seed[1]) +
-		     (few + route_seed[2]) * route_seed[3];
+	return route_product(name->addresses, route_seed[0], route_seed[1]) +
+	       (name->ports + route_seed[2]) * ((name->head >> 32) + route_seed[3]);
 }
 
 /* The set that a hash selects; NULL if this processor has no memory. */

@@ -44,9 +44,12 @@ xway_inline struct route_name6 route_name6(const struct route_flow *flow,
 /* Selects the first set. */
 xway_inline __u64 route_hash6(const struct route_name6 *name)
 {
-	return (name->dest[0] + route_seed[0]) * (name->dest[1] + route_seed[1]) +
-		     (name->source[0] + route_seed[2]) * (name->source[1] + route_seed[3]) +
-		     (name->rest + route_seed[4]) * ((name->head >> 32) + route_seed[5]);
+	return route_product(name->dest[0], route_seed[0], route_seed[1]) +
+	       route_product(name->dest[1], route_seed[2], route_seed[3]) +
+	       route_product(name->source[0], route_seed[4], route_seed[5]) +
+	       route_product(name->source[1], route_seed[6], route_seed[7]) +
+	       route_product(name->rest, route_seed[8], route_seed[9]) +
+	       (name->head >> 32) * route_seed[10];
 }
 
 /* The set that a hash selects; NULL if this processor has no memory. */

@@ -8,8 +8,9 @@
  * eligibility (the upper four bits) of the outer tag become those of the outer tag, and likewise of
  * the inner one; a second tag that is added has those of the outer one.
  *
- * Rule: the length of the tags is computed without branches, so that the verifier checks what
- * follows once for all lengths; and little is kept of them, for frames without tags.
+ * Rule: the verifier does not know the length of the tags, so that it checks what follows once for
+ * all lengths. The processor does: it predicts the branches, and reads the packet before the tags
+ * are compared. Little is kept of tags, for frames without them.
  */
 #ifndef ROUTE_VLAN_H
 #define ROUTE_VLAN_H
@@ -93,18 +94,6 @@ xway_inline void route_count_received(__u32 ingress, __u64 length)
 	count->bytes += length;
 }
 
-/* All ones if the EtherType is that of a tag, or else 0; without branches. */
-xway_inline __u64 route_is_tag(__be16 type)
-{
-	__u64 customer = type ^ xway_htons(ETH_P_8021Q);
-	__u64 service = type ^ xway_htons(ETH_P_8021AD);
-
-	/* The compiler would make comparisons and branches of the rest. */
-	xway_opaque(customer);
-	xway_opaque(service);
-	return -(((customer - 1) | (service - 1)) >> 63);
-}
-
 /* Number of the port that frames with these tags come in from. */
 xway_inline __u32 route_tagged_port(struct xdp_md *ctx, __be32 outer, __be32 inner)
 {
@@ -134,20 +123,26 @@ xway_inline __u32 route_tagged_port(struct xdp_md *ctx, __be32 outer, __be32 inn
 }
 
 /*
- * Reads the tags of a frame that has one, in the frame or of the device; -1 if there are more than
- * two.
+ * Reads the tags of a frame that has one, in the frame or of the device. Returns the bytes of those
+ * in the frame, from `zero` on, or -1 if there are more than two.
  */
 xway_inline int route_read_tags(struct xdp_md *ctx, const struct ethhdr *eth, __u64 stripped,
-				struct route_arrival *arrival)
+				__u32 zero, struct route_arrival *arrival)
 {
 	const __be32 *words = (const void *)eth + ROUTE_TAGS_AT;
-	__be16 next = words[1], last = *(const __be16 *)(words + 2);
-	__u64 has_one = route_is_tag(arrival->type), has_two = has_one & route_is_tag(next);
-	__be32 outer = words[0] & has_one, inner = words[1] & has_two;
-	__be16 after = next ^ ((next ^ last) & has_two);
+	__be32 outer = 0, inner = 0;
+	__u32 bytes = zero;
 
-	arrival->tags = (has_one & 4) + (has_two & 4);
-	arrival->type ^= (arrival->type ^ after) & has_one;
+	if (xway_is_tag(arrival->type)) {
+		outer = words[0];
+		arrival->type = words[1];
+		bytes = zero + 4;
+		if (xway_is_tag(arrival->type)) {
+			inner = words[1];
+			arrival->type = *(const __be16 *)(words + 2);
+			bytes = zero + 8;
+		}
+	}
 	if (stripped) {
 		if (inner)
 			return -1;
@@ -156,11 +151,12 @@ xway_inline int route_read_tags(struct xdp_md *ctx, const struct ethhdr *eth, __
 	}
 	if (xway_is_tag(arrival->type))
 		return -1;
+	bytes &= ROUTE_TAG_BYTES;
 	arrival->ingress = route_tagged_port(ctx, outer, inner);
 	inner = inner ? inner : outer;
-	arrival->tags |= outer & ROUTE_TAG_PRIORITY;
-	arrival->tags |= (inner & ROUTE_TAG_PRIORITY) >> ROUTE_INNER_SHIFT;
-	return 0;
+	arrival->tags = bytes | (outer & ROUTE_TAG_PRIORITY) |
+			(inner & ROUTE_TAG_PRIORITY) >> ROUTE_INNER_SHIFT;
+	return bytes;
 }
 
 /*
@@ -173,7 +169,7 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 {
 	__u64 stripped = xway_stripped_tag(ctx);
 	struct ethhdr *header = cur->pos;
-	__u32 bytes;
+	int bytes = 0;
 
 	*eth = header;
 	if ((void *)(header + 1) + 2 * sizeof(struct xway_vlan) > cur->end) {
@@ -187,15 +183,17 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 	}
 	arrival->type = header->h_proto;
 	if (xway_unlikely(xway_is_tag(arrival->type) || stripped)) {
-		if (route_read_tags(ctx, header, stripped, arrival) < 0 ||
-		    arrival->ingress == ROUTE_UNKNOWN_TAGS)
+		/* No frame is as long, but the verifier does not know. */
+		__u32 zero = (__u64)(cur->end - cur->pos) >> 32;
+
+		bytes = route_read_tags(ctx, header, stripped, zero, arrival);
+		if (bytes < 0 || arrival->ingress == ROUTE_UNKNOWN_TAGS)
 			return XWAY_TAGGED;
-		way->arrival = route_tagged_as(arrival->ingress, arrival->tags & ROUTE_TAG_BYTES);
+		way->arrival = route_tagged_as(arrival->ingress, bytes & ROUTE_TAG_BYTES);
 		route_count_received(arrival->ingress, xway_frame_bytes(ctx, cur->frags));
 	} else {
 		arrival->ingress = route_ingress_port(ctx);
 	}
-	bytes = arrival->tags & ROUTE_TAG_BYTES;
 	xway_opaque(bytes);
 	cur->pos = (void *)(header + 1) + (bytes & ROUTE_TAG_BYTES);
 	return XWAY_FORWARDED;
@@ -246,6 +244,8 @@ xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_
 		*words++ = outer | (arrival->tags & ROUTE_TAG_PRIORITY);
 	if (inner)
 		*words++ = inner | (arrival->tags << ROUTE_INNER_SHIFT & ROUTE_TAG_PRIORITY);
+	if (!more)
+		return XWAY_FORWARDED;
 	version = (__u8 *)words + 2;
 	*(__be16 *)words = *version >> 4 == 6 ? xway_htons(ETH_P_IPV6) : xway_htons(ETH_P_IP);
 	return XWAY_FORWARDED;

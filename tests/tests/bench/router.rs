@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bench::router::{Family, Memory, Net, Plan, Table, Way, measure};
-use bench::{Harness, Scenario, Silent, Testbed};
+use bench::{Harness, Scenario, Selection, Silent, Testbed};
 use functions::route::abi::Fields;
 use lab::{Capture, until};
 use report::figure::Shape;
@@ -55,7 +55,7 @@ fn reach(net: &Net, destinations: &[IpAddr], routers: &[Way]) {
         let loaded = way.load(net, EVERYTHING).unwrap();
         let link = loaded.as_ref().map(|loaded| net.attach(loaded.program().unwrap()).unwrap());
         let before = net.routed_by_linux().unwrap();
-        let flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
+        let flood = net.flood(&[stream.clone()], Some(PACE), PATIENCE).unwrap();
         let mut missing: BTreeSet<_> = destinations.iter().copied().collect();
         while !missing.is_empty() {
             let frame = sink.next(PATIENCE, |frame| missing.contains(&destination(frame))).unwrap();
@@ -89,7 +89,7 @@ fn without_a_route_nothing_passes_the_router() {
     let loaded = Way::Ours(Memory::Followed).load(&net, EVERYTHING).unwrap().unwrap();
     let _link = net.attach(loaded.program().unwrap()).unwrap();
     let before = net.arrived().unwrap();
-    let _flood = net.flood(&stream, Some(PACE), PATIENCE).unwrap();
+    let _flood = net.flood(&[stream], Some(PACE), PATIENCE).unwrap();
     until("packets at the router", PATIENCE, || {
         Ok((loaded.statistics().unwrap().total().packets > 1_000).then_some(()))
     })
@@ -122,6 +122,13 @@ fn values_are_measured_and_reported() {
             }
         }
     }
+    for row in VARIANTS.iter().flat_map(|end| in_families(end)) {
+        assert!(is_reported(&row), "{row}");
+        assert!(bench.median(&row).is_none_or(|value| value > 0.0), "{row}");
+    }
+    for row in DIFFERENCES.iter().flat_map(|end| in_families(end)) {
+        assert_eq!(bench.median(&format!("extra/{row}")).is_some(), bench.median(&row).is_some());
+    }
     for row in drawn(&bench) {
         assert!(is_reported(&row), "{row} is drawn and was not measured");
     }
@@ -132,8 +139,39 @@ fn values_are_measured_and_reported() {
     }
     assert!(notes.contains("full ipv6 table costs ours ") || !is_whole, "{notes}");
     let ratios = bench.finish(Host::default()).unwrap().ratios.len();
-    let most = 2 * (3 * (ROUTERS.len() - 1) + 1);
+    let most = 2 * (3 * (ROUTERS.len() - 1) + 1 + RATIOS);
     assert!(if is_whole { ratios == most } else { ratios <= most }, "{ratios} ratios");
+    // Those of other tests may come and go beside it.
+    until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
+        .unwrap();
+}
+
+/// The row of each family that ends so; without routes and destinations, after those of the plan.
+fn in_families(end: &str) -> [String; 2] {
+    let [prefix, end] = end.split_once(' ').map_or(["", end], |(prefix, end)| [prefix, end]);
+    let count = if end.starts_with("conntrack") { 1 } else { 40 };
+    ["ipv4", "ipv6"].map(|family| format!("{prefix}ours/{family}/1/{count}/{end}"))
+}
+
+#[test]
+fn variants_are_measured_without_the_others() {
+    let before = labs();
+    let mut silent = Silent;
+    let only = ["alone/ours/ipv4/1/40/tagged/added", "alone/ours/*/1/1/conntrack/off"];
+    let selection = Selection::new(only.map(|pattern| pattern.parse().unwrap()).to_vec());
+    let routes = Family::ALL.map(|family| (family, ROUTES)).to_vec();
+    let plan = Plan { routes, destinations: vec![40] };
+    let mut harness = Harness::new(1, 0.01, &mut silent).only(selection);
+    let bench = measure(&mut harness, &plan).unwrap();
+    let rows: BTreeSet<&str> = bench.rounds().iter().map(|row| row.name.as_str()).collect();
+    let expected = [
+        "alone/ours/ipv4/1/40/tagged/added",
+        "alone/ours/ipv4/1/1/conntrack/off",
+        "alone/ours/ipv6/1/1/conntrack/off",
+    ];
+    let expected = expected.map(|row| [row.to_owned(), format!("around/{row}")]);
+    assert_eq!(rows, expected.as_flattened().iter().map(String::as_str).collect());
+    assert!(!bench.notes().notes.join("\n").contains("given to the kernel"), "no full table");
     // Those of other tests may come and go beside it.
     until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
         .unwrap();
@@ -232,6 +270,43 @@ const EVERYTHING: Fields = Fields {
     tos: u32::MAX,
 };
 const ROUTES: usize = 2_000;
+/// Ends of rows with variants, after a prefix.
+const VARIANTS: [&str; 20] = [
+    "alone/ tagged/added",
+    "alone/ tagged/removed",
+    "alone/ tagged/replaced",
+    "alone/ expired/answered",
+    "alone/ expired/limited",
+    "alone/ blackhole",
+    "alone/ reverse-path/off",
+    "alone/ reverse-path/loose",
+    "alone/ reverse-path/strict",
+    "alone/ conntrack/off",
+    "alone/ conntrack/plain",
+    "alone/ conntrack/translated",
+    "tagged/added",
+    "tagged/removed",
+    "tagged/replaced",
+    "expired/answered",
+    "expired/limited",
+    "expired/dropped",
+    "mixed/limited",
+    "mixed/blackhole",
+];
+/// Ends of rows that are compared with another row.
+const DIFFERENCES: [&str; 9] = [
+    "alone/ tagged/added",
+    "alone/ tagged/removed",
+    "alone/ tagged/replaced",
+    "alone/ expired/answered",
+    "alone/ expired/limited",
+    "alone/ reverse-path/loose",
+    "alone/ reverse-path/strict",
+    "alone/ conntrack/plain",
+    "alone/ conntrack/translated",
+];
+/// Ratios of variants in each family.
+const RATIOS: usize = 7;
 /// Fewer packets than this come from the hosts themselves, which ask for routers and report groups.
 const STRAY: u64 = 10;
 /// Packets a second that a capture can follow.

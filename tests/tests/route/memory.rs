@@ -173,6 +173,37 @@ fn each_field_that_decides_distinguishes_entries() {
     }
 }
 
+/// Addresses that differ in their last bytes only, and the same for flow labels: nearly all of 256
+/// are remembered at the same time.
+#[test]
+fn flows_that_differ_in_a_few_bits_are_remembered_together() {
+    let mut router = router();
+    let label = |number: u8, mut packet: Vec<u8>| {
+        packet[16..18].copy_from_slice(&[0, number]);
+        packet
+    };
+    let udp = |to: &str| from_a(to, 7).udp(b"x").unwrap();
+    for words in ["route add default via 10.0.2.2", "-6 route add default via fd00:0:0:2::2"] {
+        router.site.ip(words);
+    }
+    let all = [u8::MAX; 4];
+    let make: [(&str, Fields, &dyn Fn(u8) -> Vec<u8>); 4] = [
+        ("IPv4", NOTHING, &|n| udp(&format!("11.1.1.{n}"))),
+        ("last byte", NOTHING, &|n| udp(&format!("2001:db8::{n:x}"))),
+        ("byte before it", NOTHING, &|n| udp(&format!("2001:db8::{n:x}01"))),
+        ("label", Fields { label: all, ..NOTHING }, &|n| label(n, udp("2001:db8::1"))),
+    ];
+    for (generation, (name, fields, packet)) in (1..).zip(make) {
+        vouch(&router, generation, fields);
+        let packets: Vec<_> = (1..=u8::MAX).map(packet).collect();
+        packets.iter().for_each(|packet| assert_eq!(reason(&mut router, packet), "forwarded"));
+        let before = processor(&router).misses;
+        packets.iter().for_each(|packet| assert_eq!(reason(&mut router, packet), "forwarded"));
+        let missed = processor(&router).misses - before;
+        assert!(missed < 8, "{name}: {missed} were not remembered");
+    }
+}
+
 #[test]
 fn next_hops_that_are_unknown_and_packets_that_are_too_large_are_the_stacks() {
     let mut router = router();

@@ -8,27 +8,33 @@
 
 mod alone;
 mod figure;
+mod flood;
+mod frames;
 mod net;
+mod packets;
 mod table;
+mod tracked;
+mod variant;
 mod way;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::thread::sleep;
-use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use functions::route::abi::Fields;
 use kernel::Link;
 use report::Bench;
 use traffic::Template;
 
 use crate::harness::{Arm, Harness, Value};
-use crate::hook::{ActiveHook, Span};
 use crate::{Effort, Kind, Scenario, Testbed};
 use alone::Alone;
+use flood::{Counted, Passage};
 pub use net::{Inserted, Net};
+use packets::Packets;
 pub use table::{Family, Table};
+use tracked::{Tracked, Tracking};
+use variant::Variant;
 use way::Setup;
 pub use way::{Loaded, Memory, Way, XDP_FORWARD};
 
@@ -66,6 +72,12 @@ impl Plan {
         let most = self.destinations.last().copied().unwrap_or(USUAL);
         if self.destinations.contains(&USUAL) { USUAL } else { most }
     }
+
+    /// The number of destinations of variants: such that the processor's caches have their routes.
+    fn few(&self) -> usize {
+        let first = self.destinations.first().copied().unwrap_or(FEW);
+        if self.destinations.contains(&FEW) { FEW } else { first }
+    }
 }
 
 fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
@@ -94,6 +106,8 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
     }
     let listed = tables.iter().map(|table| Ok((table.family(), table.destinations(net::LISTED)?)));
     let listed = listed.collect::<Result<BTreeMap<_, _>>>()?;
+    let families: Vec<_> = plan.routes.iter().map(|(family, _)| *family).collect();
+    let tracked = track(harness, &mut bench, &families);
     let mut arms = Vec::new();
     for table in &tables {
         let destinations = &listed[&table.family()];
@@ -107,10 +121,16 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
                 };
                 arms.extend(router.ways().filter(|_| is_swept).map(arm));
                 if router.is_measured_alone(*count, plan) {
-                    arms.extend(router.alone(table.family(), &destinations[..*count]));
+                    arms.extend(router.alone(table.family(), &destinations[..*count])?);
+                }
+                if router.routes == Routes::One && *count == plan.few() {
+                    arms.extend(router.variants(table.family(), &destinations[..*count])?);
                 }
             }
         }
+    }
+    for family in families {
+        arms.extend(connections(tracked.as_ref(), family));
     }
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
@@ -124,13 +144,19 @@ pub fn measure(harness: &mut Harness, plan: &Plan) -> Result<Bench> {
 
 /// Whether any row with these routes is measured.
 fn is_selected(harness: &Harness, routes: Routes, plan: &Plan) -> bool {
-    let rows = Way::ALL.into_iter().flat_map(|way| {
-        let families = plan.routes.iter().map(|(family, _)| *family);
-        families.flat_map(move |family| {
-            plan.destinations.iter().map(move |count| row(way, family, routes, *count))
+    let families = plan.routes.iter().map(|(family, _)| *family);
+    let plain = families.clone().flat_map(|family| {
+        let ways = Way::ALL.into_iter();
+        ways.flat_map(move |way| {
+            plan.destinations.iter().map(move |n| row(way, family, routes, *n))
         })
     });
-    rows.into_iter().any(|row| harness.measures(&row) || harness.measures(&format!("alone/{row}")))
+    let varied = families.filter(|_| routes == Routes::One).flat_map(|family| {
+        let variants = Variant::ALONE.into_iter().chain(Variant::LIVE);
+        variants.map(move |variant| varied(family, plan.few(), variant))
+    });
+    let mut rows = plain.chain(varied);
+    rows.any(|row| harness.measures(&row) || harness.measures(&format!("alone/{row}")))
 }
 
 /// Adds the notes of every run.
@@ -161,6 +187,16 @@ fn tell(bench: &mut Bench) {
             seed, at random places of the unicast space, with four next hops; lengths of IPv4 \
             prefixes as often as in the Internet's table.",
         )
+        .method(
+            "Further parts of a name are variants of the row before them. tagged: frames get a \
+            VLAN tag, lose it, or get another one. expired: the TTL of all is used up; each is \
+            answered (counted at the sender), or nearly all are dropped by the default limits of \
+            answers, or all by a program that does nothing else. mixed: every other packet is one \
+            of these (limited) or is dropped by a route (blackhole); the others, which are \
+            forwarded, are counted. reverse-path: 250 sources. conntrack: a TCP segment of an \
+            established connection, whose entry the stack made. extra/ROW: nanoseconds more than \
+            the row without the variant, of the same round; of answers, more than of limited ones.",
+        )
         .method(&format!("The lengths in IPv4 are those of {}.", table::SOURCE4))
         .method(&format!("The lengths in IPv6 have the average of {}.", table::SOURCE6));
 }
@@ -168,6 +204,39 @@ fn tell(bench: &mut Bench) {
 /// The name of a value.
 fn row(way: Way, family: Family, routes: Routes, destinations: usize) -> String {
     format!("{}/{}/{}/{destinations}", way.name(), family.name(), routes.name())
+}
+
+/// The name of the value of a variant.
+fn varied(family: Family, destinations: usize, variant: Variant) -> String {
+    let plain = row(Way::Ours(Memory::Followed), family, Routes::One, destinations);
+    format!("{plain}/{}", variant.name())
+}
+
+/// The name of the value of a connection's packet.
+fn connected(family: Family, tracking: Tracking) -> String {
+    let plain = row(Way::Ours(Memory::Followed), family, Routes::One, 1);
+    format!("alone/{plain}/{}", tracking.name())
+}
+
+/// The lab of connections, if a row of them is measured.
+fn track(harness: &Harness, bench: &mut Bench, families: &[Family]) -> Option<Tracked> {
+    let rows = families.iter().flat_map(|family| Tracking::ALL.map(|one| connected(*family, one)));
+    let is_selected = rows.into_iter().any(|row| harness.measures(&row));
+    let built = is_selected.then(|| Tracked::build(families));
+    match built.transpose() {
+        Ok(tracked) => tracked,
+        Err(fault) => {
+            bench.absent("conntrack", format!("{fault:#}"));
+            None
+        }
+    }
+}
+
+/// The rows of connections.
+fn connections(tracked: Option<&Tracked>, family: Family) -> impl Iterator<Item = Arm<'_>> {
+    let alone =
+        move |tracking| Some(tracked?.alone(family, tracking)?.arm(connected(family, tracking)));
+    Tracking::ALL.into_iter().filter_map(alone)
 }
 
 /// What a router can choose from.
@@ -220,7 +289,10 @@ impl Router {
     ) -> Result<Self> {
         let net = Net::build()?;
         match routes {
-            Routes::One => net.add_default()?,
+            Routes::One => {
+                net.add_default()?;
+                net.add_blackholes()?;
+            }
             Routes::FourHops => net.add_multipath()?,
             Routes::Full => {
                 for table in tables {
@@ -250,7 +322,9 @@ impl Router {
 
     fn arm<'a>(&'a self, loaded: Option<&'a Loaded>, row: String, stream: Template) -> Arm<'a> {
         Arm::wide(&row.clone(), move |window| {
-            let span = self.measure(loaded, &stream, window)?;
+            let program = loaded.map(Loaded::program).transpose()?;
+            let (net, streams) = (&self.net, std::slice::from_ref(&stream));
+            let span = Passage { net, program, streams, counted: Counted::Sink }.measure(window)?;
             Ok(vec![
                 Value::new(&row, "pps", span.rate()),
                 Value::new(format!("lost/{row}"), "%", span.lost()),
@@ -267,59 +341,34 @@ impl Router {
         }
     }
 
-    fn alone<'a>(
-        &'a self,
-        family: Family,
-        destinations: &'a [IpAddr],
-    ) -> impl Iterator<Item = Arm<'a>> {
+    fn alone<'a>(&'a self, family: Family, destinations: &'a [IpAddr]) -> Result<Vec<Arm<'a>>> {
         let ways = self
             .ways()
             .filter(|(way, loaded)| loaded.is_some() && *way != Way::Ours(Memory::Unfollowed));
-        ways.map(move |(way, _)| {
+        let arms = ways.map(move |(way, _)| {
             let row = row(way, family, self.routes, destinations.len());
             let setup = Setup { fields: self.routes.fields(), ..Setup::default() };
-            Alone { net: &self.net, way, setup, tag: None, destinations }
-                .arm(format!("alone/{row}"))
-        })
+            let packets = Packets::to(destinations);
+            Ok(Alone::forwarding(&self.net, way, setup, packets)?.arm(format!("alone/{row}")))
+        });
+        arms.collect()
     }
 
-    fn measure(
-        &self,
-        loaded: Option<&Loaded>,
-        stream: &Template,
-        window: Duration,
-    ) -> Result<Span> {
-        let net = &self.net;
-        let before = net.routed_by_linux()?;
-        let link = loaded.map(|loaded| net.attach(loaded.program()?)).transpose()?;
-        let routing = Routing { net, _link: link };
-        let flood = net.flood(stream, None, window)?;
-        let start = routing.ended()?;
-        lab::until("packets after the router", PATIENCE, || {
-            Ok(routing.ended().is_ok_and(|ended| ended > start + WARM_UP).then_some(()))
-        })?;
-        let span = Span::of(&flood, &routing, || sleep(window))?;
-        let by_linux = net.routed_by_linux()? - before;
-        let is_few = by_linux < span.ended / 100;
-        ensure!(is_few == loaded.is_some(), "Linux routed {by_linux} packets");
-        Ok(span)
-    }
-}
-
-/// Measures packets that arrive at the sink.
-struct Routing<'a> {
-    net: &'a Net,
-    _link: Option<Link>,
-}
-
-impl ActiveHook for Routing<'_> {
-    fn ended(&self) -> Result<u64> {
-        self.net.arrived()
+    /// Rows beside the plain one of `ours`.
+    fn variants<'a>(&'a self, family: Family, destinations: &'a [IpAddr]) -> Result<Vec<Arm<'a>>> {
+        let row = |variant| varied(family, destinations.len(), variant);
+        let mut arms = Vec::new();
+        for variant in Variant::ALONE {
+            let alone = variant.alone(&self.net, destinations)?;
+            arms.push(alone.arm(format!("alone/{}", row(variant))));
+        }
+        for variant in Variant::LIVE {
+            arms.push(variant.live(&self.net, destinations, row(variant)));
+        }
+        Ok(arms)
     }
 }
 
 /// Destinations of the flood, as in the paper.
 const USUAL: usize = 4_000;
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Packets that arrive before the clock starts.
-const WARM_UP: u64 = 1000;
+const FEW: usize = 1_000;

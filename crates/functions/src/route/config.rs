@@ -255,8 +255,8 @@ impl From<Translation> for String {
 
 /// Routes of each family that a processor remembers unless configured: 3 MiB.
 const REMEMBERED: u32 = 1 << 15;
-/// Numbers that the hash multiplies by.
-const SEEDS: usize = 6;
+/// Numbers that the hash adds to its factors or multiplies by.
+const SEEDS: usize = 11;
 const WAYS: u32 = (abi::Set6::SIZE / abi::Entry6::SIZE) as u32;
 /// Bytes of a set of either family.
 const SET_SIZE: u32 = (abi::Set4::SIZE + abi::Set6::SIZE) as u32;

@@ -118,6 +118,18 @@ impl Netlink {
         Ok(())
     }
 
+    /// Adds a route of the main table that drops the packets to a network.
+    pub fn add_blackhole(&mut self, to: IpAddr, prefix: u8) -> Result<()> {
+        let route = NewRoute::new(to, prefix, Ifindex(0));
+        let mut message = route.message();
+        message.header.kind = RouteType::BlackHole;
+        message.header.scope = RouteScope::Universe;
+        message.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Oif(_)));
+        let message = RouteNetlinkMessage::NewRoute(message);
+        self.ask(CALL, &route.object(), &message, NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
     /// Removes one that was added like this.
     pub fn remove_route(&mut self, route: NewRoute) -> Result<()> {
         let (object, message) = (route.object(), RouteNetlinkMessage::DelRoute(route.message()));

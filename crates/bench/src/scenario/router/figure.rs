@@ -3,13 +3,14 @@
 use report::figure::{Series, XAxis};
 use report::{Bench, Figure};
 
-use super::{Family, Memory, Plan, Routes, Way, row};
+use super::{Family, Memory, Plan, Routes, Tracking, Variant, Way, connected, row, varied};
 
 /// Adds ratios, figures, and the additional cost of the full table.
 pub fn conclude(bench: &mut Bench, plan: &Plan) {
     for (family, _) in &plan.routes {
         ratios(bench, *family, plan);
         costs(bench, *family, plan.usual());
+        variants(bench, *family, plan.few());
         bench.figure(bars(bench, *family, plan.usual()));
         bench.figure(curves(bench, *family, plan));
     }
@@ -49,6 +50,44 @@ fn costs(bench: &mut Bench, family: Family, usual: usize) {
             1e9 / full - 1e9 / one,
             published.unwrap_or_default(),
         ));
+    }
+}
+
+/// Adds what each variant costs more, and how its rate compares.
+fn variants(bench: &mut Bench, family: Family, few: usize) {
+    let plain = row(OURS, family, Routes::One, few);
+    let live = |variant| varied(family, few, variant);
+    let alone = |variant| format!("alone/{}", live(variant));
+    for variant in Variant::ALONE {
+        let base = match variant {
+            Variant::SourceLoose | Variant::SourceStrict => alone(Variant::SourceUnchecked),
+            Variant::Answered => alone(Variant::Limited),
+            Variant::SourceUnchecked | Variant::Blackhole => continue,
+            _ => format!("alone/{plain}"),
+        };
+        extra(bench, &alone(variant), &base);
+    }
+    for tracking in [Tracking::Plain, Tracking::Translated] {
+        extra(bench, &connected(family, tracking), &connected(family, Tracking::Off));
+    }
+    let tagged = [Variant::TagAdded, Variant::TagRemoved, Variant::TagReplaced];
+    let ratios = tagged.map(|variant| (live(variant), plain.clone())).into_iter().chain([
+        (live(Variant::Answered), live(Variant::Limited)),
+        (live(Variant::Answered), live(Variant::Dropped)),
+        (live(Variant::MixedLimited), live(Variant::MixedBlackhole)),
+        (alone(Variant::Limited), format!("alone/{plain}")),
+    ]);
+    for (a, b) in ratios.filter(|(a, b)| has(bench, a) && has(bench, b)).collect::<Vec<_>>() {
+        bench.ratio(&a, &b);
+    }
+}
+
+/// Adds a row with the nanoseconds that one row has more than another one of the same round.
+fn extra(bench: &mut Bench, row: &str, base: &str) {
+    let find = |name: &str| bench.rounds().iter().find(|rounds| rounds.name == name);
+    let (Some(more), Some(base)) = (find(row), find(base)) else { return };
+    for (round, more, base) in more.pairs(base) {
+        bench.round_at(round, &format!("extra/{row}"), "ns", more - base);
     }
 }
 
@@ -127,3 +166,23 @@ const PUBLISHED_CURVE: [(f64, f64); 6] = [
 const PAPER_DATA: &str = "raw data of The eXpress Data Path (CoNEXT 2018): one core of a Xeon \
     E5-1650 v4 at 3.6 GHz, ConnectX-5 Ex 100G with a ring of 512, Linux 4.18-pre; the table's \
     size is not stated";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_are_compared_by_round() {
+        let mut bench = Bench::new("router");
+        let plain = row(OURS, Family::V4, Routes::One, 1000);
+        let tagged = format!("alone/{}", varied(Family::V4, 1000, Variant::TagAdded));
+        for (round, [one, other]) in (1..).zip([[40.0, 46.0], [80.0, 89.0], [41.0, 48.0]]) {
+            bench.round_at(round, &format!("alone/{plain}"), "ns", one);
+            bench.round_at(round, &tagged, "ns", other);
+        }
+        variants(&mut bench, Family::V4, 1000);
+        assert_eq!(bench.median(&format!("extra/{tagged}")), Some(7.0));
+        assert_eq!(bench.rounds().len(), 3, "nothing of rows without values");
+        assert_eq!(bench.finish(report::Host::default()).unwrap().ratios, []);
+    }
+}

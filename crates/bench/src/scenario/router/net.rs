@@ -16,12 +16,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use kernel::{Link, Mode, Program};
 use lab::{LinkOptions, Router};
-use sys::net::NewRoute;
+use sys::net::{NewRoute, NewVeth, VethEnd};
 use traffic::Template;
-use traffic::stream::{Order, Pool, Quick, QuickProtocol, Sizes, Value, Vary};
 
 use super::table::{Family, Table};
-use crate::field::{FRAME, Flood, PORT, Place};
+use crate::field::{Flood, Place};
 use crate::hook::limit;
 
 /// The lab that routes are measured in.
@@ -31,6 +30,8 @@ pub struct Net {
     pub(super) near: Place,
     pub(super) far: Place,
     pub(super) sink: Place,
+    /// An interface that owns the network of a VLAN; the kernel may have no VLAN devices.
+    pub(super) vlan: Place,
     pub(super) cpu: usize,
     /// The hosts and links of the lab.
     pub lab: Router,
@@ -60,14 +61,24 @@ impl Net {
             netlink.add_neighbour(far.ifindex()?, hop, sink.mac()?)?;
         }
         let sender = Place::lab(lab.a.clone(), "eth0");
+        let vlan = own_vlan(&lab)?;
         let cpu = *sys::cpu::affinity()?.last().context("no processor may be used")?;
-        Ok(Self { sender, near, far, sink, cpu, lab })
+        Ok(Self { sender, near, far, sink, vlan, cpu, lab })
     }
 
     /// One route of each family, which all packets take.
     pub fn add_default(&self) -> Result<()> {
         for family in Family::ALL {
             self.add(&[(family.address(0), 0)])?;
+        }
+        Ok(())
+    }
+
+    /// Routes that drop the packets to two networks of documentation and measurement.
+    pub fn add_blackholes(&self) -> Result<()> {
+        let mut netlink = self.far.netlink()?;
+        for (network, length) in DARK {
+            netlink.add_blackhole(network, length)?;
         }
         Ok(())
     }
@@ -141,35 +152,19 @@ impl Net {
         self.near.attach(program, Mode::Native)
     }
 
-    /// UDP frames, in IPv4 without a UDP checksum, to these destinations in turn. The list always
-    /// has the same length, so that making the frames costs the same.
-    pub fn stream(&self, destinations: &[IpAddr]) -> Result<Template> {
-        let is_ipv6 = destinations.iter().any(IpAddr::is_ipv6);
-        let source = self.source(is_ipv6)?;
-        let address = |address: &IpAddr| address.to_string().as_str().into();
-        let list = destinations.iter().cycle().take(LISTED).map(address).collect();
-        let vary = Vary { pool: Pool::List(list), step: 1, order: Order::Sequence };
-        let quick = Quick {
-            src_mac: Some(self.sender.mac()?.to_string().as_str().into()),
-            dst_mac: Some(self.near.mac()?.to_string().as_str().into()),
-            src: Some(source.to_string().as_str().into()),
-            dst: Some(Value::Vary(vary)),
-            dport: Some(u64::from(PORT).into()),
-            size: Some(Sizes::Fixed(if is_ipv6 { FRAME6 } else { FRAME })),
-            checksum: (!is_ipv6).then(|| "none".into()),
-            ..Quick::new(QuickProtocol::Udp)
-        };
-        Ok(quick.stream().template(0, MTU)?)
-    }
-
     /// The sender's address.
     pub(super) fn source(&self, is_ipv6: bool) -> Result<IpAddr> {
         Ok(if is_ipv6 { SENDER6.into() } else { self.sender.ipv4()?.into() })
     }
 
-    /// Sends at the highest rate, or at `rate` frames per second.
-    pub fn flood(&self, stream: &Template, rate: Option<u64>, longest: Duration) -> Result<Flood> {
-        Flood::streams(&self.sender, self.cpu, vec![stream.clone()], rate, longest)
+    /// Sends the streams in turn, at the highest rate or at `rate` frames per second.
+    pub fn flood(
+        &self,
+        streams: &[Template],
+        rate: Option<u64>,
+        longest: Duration,
+    ) -> Result<Flood> {
+        Flood::streams(&self.sender, self.cpu, streams.to_vec(), rate, longest)
     }
 
     /// Frames that arrived at the sink.
@@ -211,6 +206,14 @@ impl fmt::Display for Inserted {
     }
 }
 
+/// Creates the interface on the router. No packet passes through it.
+fn own_vlan(lab: &Router) -> Result<Place> {
+    let ends = [VLAN, "vlan-peer"].map(|name| VethEnd { name, mac: None, netns: None });
+    let mut netlink = lab.b.netlink()?;
+    netlink.create_veth(&NewVeth { ends, queues: 1, mtu: 1500 })?;
+    Ok(Place::lab(lab.b.clone(), VLAN))
+}
+
 /// Next hops: the sink's address, and others that it also has.
 fn hops(family: Family) -> [IpAddr; 4] {
     match family {
@@ -219,15 +222,17 @@ fn hops(family: Family) -> [IpAddr; 4] {
     }
 }
 
+const VLAN: &str = "vlan";
+/// Networks whose packets [`Net::add_blackholes`] drops: RFC 2544 and RFC 3849.
+const DARK: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 15),
+    (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0)), 32),
+];
 const SENDER6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 2);
-/// An IPv6 frame with as much after the headers as [`FRAME`].
-pub(super) const FRAME6: usize = FRAME + 20;
 const SNMP: &str = "/proc/thread-self/net/snmp";
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
 /// Length of a flood's list; the largest number of destinations that can be distinguished.
 pub const LISTED: usize = 20_000;
-/// MTU of the lab's links.
-const MTU: usize = 1500;
 /// Bytes of memory: for the machine, and for each route, which takes less than half of that.
 const NEEDED: u64 = 256 << 20;
 const NEEDED_FOR_ROUTE: u64 = 1024;

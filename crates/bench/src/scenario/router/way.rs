@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use functions::route::abi::{Control, Fields};
-use functions::route::{self, Config, Maps, Nat, Port};
+use functions::route::{self, Config, Maps, Nat, Port, Tags};
 use functions::stats::{self, Stats};
 use kernel::{LoadOptions, Map, Object, Program};
 use spec::asm::Reg::{R1, R2, R3, R4};
@@ -48,6 +48,8 @@ pub(super) struct Setup {
     pub config: Config,
     /// Ports besides the two interfaces.
     pub ports: Vec<Port>,
+    /// The tags of frames to the sink.
+    pub sent: Tags,
 }
 
 /// A program that routes between the interfaces of a lab.
@@ -95,7 +97,7 @@ impl Way {
     pub(super) fn spec(self, net: &Net, setup: &Setup) -> Result<Option<(Spec, &'static str)>> {
         Ok(match self {
             Self::Linux => None,
-            Self::Ours(memory) => Some((ours(&setup.config(memory))?, route::PROGRAM)),
+            Self::Ours(memory) => Some((ours(net, setup, memory)?, route::PROGRAM)),
             Self::Redirect => Some((redirect(net)?, REDIRECT)),
             Self::XdpForward(name) => Some((xdp_forward()?, name)),
         })
@@ -129,13 +131,18 @@ impl Setup {
         }
         config
     }
+
+    fn ports(&self, net: &Net) -> Result<Vec<Port>> {
+        let far = Port { tags: self.sent, ..port(&net.far)? };
+        Ok([&[port(&net.near)?, far], &*self.ports].concat())
+    }
 }
 
 impl Default for Setup {
     /// Translates nothing and routes between the lab's two interfaces.
     fn default() -> Self {
         let config = Config { nat: Nat::Off, ..Config::default() };
-        Self { fields: Fields::default(), config, ports: Vec::new() }
+        Self { fields: Fields::default(), config, ports: Vec::new(), sent: Tags::NONE }
     }
 }
 
@@ -163,10 +170,12 @@ impl Loaded {
     }
 }
 
-fn ours(config: &Config) -> Result<Spec> {
+fn ours(net: &Net, setup: &Setup, memory: Memory) -> Result<Spec> {
+    let config = setup.config(memory);
     let mut spec = Spec::parse("route", config.object())?;
     config.apply(&mut spec)?;
     config.size_memory(&mut spec, sys::cpu::possible()?)?;
+    route::size_vlans(&mut spec, &setup.ports(net)?);
     // As `xway route start` does: each interface has a program that knows its port's number.
     spec.set_global(route::INGRESS, &0_u32.to_le_bytes())?;
     Ok(spec)
@@ -174,7 +183,7 @@ fn ours(config: &Config) -> Result<Spec> {
 
 fn prepare(net: &Net, object: &Object, setup: &Setup, memory: Memory) -> Result<()> {
     let maps = Maps::find(|name| object.map(name))?;
-    let ports = [&[port(&net.near)?, port(&net.far)?], &*setup.ports].concat();
+    let ports = setup.ports(net)?;
     net.far.run(|| route::update(&setup.config, &ports, &maps).map(drop))??;
     if memory == Memory::Followed {
         // As a follower does; rules and routes do not change during a run.
