@@ -135,7 +135,8 @@ fn the_daemon_keeps_next_hops_known() {
     };
     ip(&format!("neigh del {own} dev eth0"));
     send(&stage, 3);
-    let words = ["daemon", "--no-apply", "--listen", "127.0.0.1:0"];
+    let declared = stage.xway.state().join("declared");
+    let words = ["daemon", declared.to_str().unwrap(), "--listen", "127.0.0.1:0"];
     let mut daemon = stage.xway.command_in(&stage.net.b, &words).spawn().unwrap();
     let known = || Ok(ip(&format!("neigh show {own}")).contains("lladdr").then_some(()));
     let found = until("the next hop", PATIENCE, known);
