@@ -138,7 +138,7 @@ xway_inline int route_find_back(struct xdp_md *ctx, struct bpf_fib_lookup *back,
 
 	if (!route_find_sender(ctx, back))
 		return 0;
-	if (!is_ipv6)
+	if (!is_ipv6 || route_ignores_source())
 		return 1;
 	xway_memcpy(&source, back->ipv6_src, sizeof(source));
 	__builtin_memset(back, 0, sizeof(*back));

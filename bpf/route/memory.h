@@ -96,6 +96,15 @@ xway_inline const struct route_control *route_state(void)
 	return bpf_map_lookup_elem(&route_control, &only);
 }
 
+/* Whether user space vouches that no rule or route with several next hops inspects the source. */
+xway_inline int route_ignores_source(void)
+{
+	const struct route_control *control = route_state();
+
+	return control && !control->fields.source &&
+	       bpf_ktime_get_coarse_ns() < control->valid_until;
+}
+
 /* Ends the validity of the entries if it may have ended. */
 xway_inline void route_renew(struct route_processor *own)
 {
