@@ -55,7 +55,7 @@ fn reach(net: &Net, destinations: &[IpAddr], routers: &[Way]) {
         let loaded = way.load(net, EVERYTHING).unwrap();
         let link = loaded.as_ref().map(|loaded| net.attach(loaded.program().unwrap()).unwrap());
         let before = net.routed_by_linux().unwrap();
-        let flood = net.flood(&[stream.clone()], Some(PACE), PATIENCE).unwrap();
+        let flood = net.flood(std::slice::from_ref(&stream), Some(PACE), PATIENCE).unwrap();
         let mut missing: BTreeSet<_> = destinations.iter().copied().collect();
         while !missing.is_empty() {
             let frame = sink.next(PATIENCE, |frame| missing.contains(&destination(frame))).unwrap();

@@ -173,6 +173,9 @@ fn each_field_that_decides_distinguishes_entries() {
     }
 }
 
+/// A packet for each number, by a name and with the fields that decide.
+type Numbered<'a> = (&'a str, Fields, &'a dyn Fn(u8) -> Vec<u8>);
+
 /// Addresses that differ in their last bytes only, and the same for flow labels: nearly all of 256
 /// are remembered at the same time.
 #[test]
@@ -187,7 +190,7 @@ fn flows_that_differ_in_a_few_bits_are_remembered_together() {
         router.site.ip(words);
     }
     let all = [u8::MAX; 4];
-    let make: [(&str, Fields, &dyn Fn(u8) -> Vec<u8>); 4] = [
+    let make: [Numbered<'_>; 4] = [
         ("IPv4", NOTHING, &|n| udp(&format!("11.1.1.{n}"))),
         ("last byte", NOTHING, &|n| udp(&format!("2001:db8::{n:x}"))),
         ("byte before it", NOTHING, &|n| udp(&format!("2001:db8::{n:x}01"))),

@@ -1,5 +1,5 @@
-//! Neighbours of backends: the program drops packets for a backend whose MAC address is unknown, and
-//! only user space can have the kernel resolve it.
+//! Neighbours of backends: the program drops packets for a backend whose MAC address is unknown,
+//! and only user space can have the kernel resolve it.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ pub fn check_forwarding(interface: &str, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Has the kernel resolve the next hops of all backends, and waits a moment for the answers, so
+/// Has the kernel resolve the next hops of all backends, and waits up to 200 ms for the answers, so
 /// that the first packets are not lost. Those that do not answer are named in a notice.
 ///
 /// # Errors

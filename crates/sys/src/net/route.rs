@@ -11,7 +11,6 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::address::family;
 use super::batch::Batch;
-use super::routing::{Hop, TableRoute};
 use super::{Ifindex, Netlink};
 use crate::error::Result;
 
@@ -170,24 +169,6 @@ impl Netlink {
                 .filter_map(|reply| RouteHeader::parse(&reply.payload).ok())
                 .any(|header| header.kind == RouteType::Local)),
             Err(error) if error.is(libc::ENETUNREACH) || error.is(libc::EHOSTUNREACH) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The next hop of packets that this host sends to `ip`; `None` if there is no route.
-    pub fn way_to(&mut self, ip: IpAddr) -> Result<Option<Hop>> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(ip);
-        message.header.destination_prefix_length = if ip.is_ipv4() { 32 } else { 128 };
-        message.attributes = vec![RouteAttribute::Destination(RouteAddress::from(ip))];
-        let message = RouteNetlinkMessage::GetRoute(message);
-        match self.ask("rtnetlink(RTM_GETROUTE)", &ip.to_string(), &message, 0) {
-            Ok(replies) => Ok(replies
-                .iter()
-                .filter_map(|reply| RouteMessage::parse(&reply.payload).ok())
-                .filter_map(|message| TableRoute::from_message(&message))
-                .find_map(|route| route.hops.first().copied())),
-            Err(error) if error.is(libc::ENETUNREACH) || error.is(libc::EHOSTUNREACH) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -53,6 +53,24 @@ impl Netlink {
         Ok(RouteDecision { route, hop: chosen.hops.first().copied() })
     }
 
+    /// The next hop of packets that this host sends to `ip`; `None` if there is no route.
+    pub fn way_to(&mut self, ip: IpAddr) -> Result<Option<Hop>> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(ip);
+        message.header.destination_prefix_length = if ip.is_ipv4() { 32 } else { 128 };
+        message.attributes = vec![RouteAttribute::Destination(RouteAddress::from(ip))];
+        let message = RouteNetlinkMessage::GetRoute(message);
+        match self.ask("rtnetlink(RTM_GETROUTE)", &ip.to_string(), &message, 0) {
+            Ok(replies) => Ok(replies
+                .iter()
+                .filter_map(|reply| RouteMessage::parse(&reply.payload).ok())
+                .filter_map(|message| TableRoute::from_message(&message))
+                .find_map(|route| route.hops.first().copied())),
+            Err(error) if error.is(libc::ENETUNREACH) || error.is(libc::EHOSTUNREACH) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn query(&mut self, query: &RouteQuery, flags: RouteFlags) -> Result<TableRoute> {
         let call = "rtnetlink(RTM_GETROUTE)";
         let object = query.to.to_string();
