@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bench::router::{Family, Memory, Net, Plan, Table, Way, measure};
@@ -101,6 +102,7 @@ fn without_a_route_nothing_passes_the_router() {
 
 #[test]
 fn values_are_measured_and_reported() {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let before = labs();
     let mut silent = Silent;
     let routes = Family::ALL.map(|family| (family, ROUTES)).to_vec();
@@ -141,7 +143,7 @@ fn values_are_measured_and_reported() {
     let ratios = bench.finish(Host::default()).unwrap().ratios.len();
     let most = 2 * (3 * (ROUTERS.len() - 1) + 1 + RATIOS);
     assert!(if is_whole { ratios == most } else { ratios <= most }, "{ratios} ratios");
-    // Those of other tests may come and go beside it.
+    // Those of the short tests may come and go beside it.
     until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
         .unwrap();
 }
@@ -155,6 +157,7 @@ fn in_families(end: &str) -> [String; 2] {
 
 #[test]
 fn variants_are_measured_without_the_others() {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let before = labs();
     let mut silent = Silent;
     let only = ["alone/ours/ipv4/1/40/tagged/added", "alone/ours/*/1/1/conntrack/off"];
@@ -172,7 +175,7 @@ fn variants_are_measured_without_the_others() {
     let expected = expected.map(|row| [row.to_owned(), format!("around/{row}")]);
     assert_eq!(rows, expected.as_flattened().iter().map(String::as_str).collect());
     assert!(!bench.notes().notes.join("\n").contains("given to the kernel"), "no full table");
-    // Those of other tests may come and go beside it.
+    // Those of the short tests may come and go beside it.
     until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
         .unwrap();
 }
@@ -233,11 +236,20 @@ fn of_many_routes_the_refused_one_is_named() {
     assert_eq!(netlink.link("eth1").unwrap().ifindex, ifindex, "nothing is left of it");
 }
 
-/// Names of those that are a router between two networks.
+/// Names of those labs whose lock this process holds.
 fn labs() -> BTreeSet<String> {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let files: Vec<_> = files.filter_map(|file| std::fs::read_link(file.path()).ok()).collect();
+    let is_own = |id: &str| {
+        let mut files = files.iter();
+        files.any(|file| file.components().any(|part| part.as_os_str() == id))
+    };
     let all = lab::list().unwrap().into_iter();
-    all.filter(|lab| lab.topology.as_deref() == Some("router")).map(|lab| lab.id).collect()
+    all.map(|lab| lab.id).filter(|id| is_own(id)).collect()
 }
+
+/// Held by a test that measures, whose labs end with it.
+static MEASURING: Mutex<()> = Mutex::new(());
 
 fn destination(frame: &[u8]) -> IpAddr {
     let is_ipv6 = frame.get(12) == Some(&0x86);
