@@ -28,8 +28,12 @@ enum xway_reason {
 	XWAY_UNKNOWN_FRAGMENT,
 	/* IPv6 extension headers other than that of fragments. */
 	XWAY_OPTIONS,
-	/* Larger than the MTU of the way to the backend, after encapsulation. */
+	/* Larger than the MTU of the way to the backend, after encapsulation; without an answer. */
 	XWAY_TOO_BIG,
+	/* The same, and the sender got an ICMP error with the MTU. */
+	XWAY_SENT_TOO_BIG,
+	/* The same, but the limit of ICMP errors is reached. */
+	XWAY_ICMP_LIMIT,
 	/* The kernel has no route to the backend, or one that XDP cannot use. */
 	XWAY_NO_ROUTE,
 	/* The next hop's address is unknown: the stack resolves it. */

@@ -25,6 +25,7 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include "outer.h"
 #include "read.h"
 #include "service.h"
+#include "too_big.h"
 
 /*
  * Index: number of the table times BALANCER_LINES, and the line. User space sets the size;
@@ -39,10 +40,12 @@ struct {
 } balancer_tables SEC(".maps");
 
 /* Where a packet goes. */
-struct balancer_choice {
+struct packet_choice {
 	__u64 hash;
+	/* Number of the backend. */
 	__u32 number;
-	struct balancer_backend *backend;
+	/* The interface that it leaves by. */
+	__u32 egress;
 };
 
 /* The backend of a slot in a table, or BALANCER_NONE. */
@@ -57,48 +60,78 @@ xway_inline __u32 balancer_slot(__u32 table, __u64 hash)
 	return *(const volatile __u16 *)&line->slots[slot & (BALANCER_LINE_SLOTS - 1)];
 }
 
-/* Selects the backend of a number; 0 if it is dead or there is none. */
-xway_inline int balancer_select(struct balancer_choice *choice, __u32 number)
+/* The flags of a backend; BALANCER_DEAD if there is none. */
+xway_inline __u8 balancer_flags(__u32 number)
 {
-	choice->number = number;
-	choice->backend = bpf_map_lookup_elem(&balancer_backends, &number);
-	return choice->backend && !(choice->backend->flags & BALANCER_DEAD);
+	const struct balancer_backend *backend = bpf_map_lookup_elem(&balancer_backends, &number);
+
+	return backend ? backend->flags : BALANCER_DEAD;
 }
 
-/* Chooses the backend of a flow; 0 if there is none. */
-xway_inline int balancer_choose(const struct flow_facts *flow,
-				const struct balancer_service *service,
-				struct balancer_choice *choice)
+/* The number of a flow's backend, or BALANCER_NONE. */
+xway_inline __u32 balancer_choose(const struct flow_facts *flow,
+				  const struct balancer_service *service, __u64 hash)
 {
-	__u32 current = balancer_slot(service->table, choice->hash), former = BALANCER_NONE;
+	__u32 current = balancer_slot(service->table, hash), former = BALANCER_NONE;
 	__u32 signal = flow->signal;
 
 	if (service->former != BALANCER_NO_TABLE)
-		former = balancer_slot(service->former, choice->hash);
+		former = balancer_slot(service->former, hash);
 	if (former == BALANCER_NONE)
-		return balancer_select(choice, current) || choice->backend;
+		return current;
 	if (signal == BALANCER_DATAGRAM && service->flags & BALANCER_KEEPS_DATAGRAMS)
 		signal = BALANCER_KEPT_DATAGRAM;
-	former = balancer_recall(choice->hash, flow->sequence, signal, current | former << 16);
-	return balancer_select(choice, former) || balancer_select(choice, current) ||
-	       choice->backend;
+	former = balancer_recall(hash, flow->sequence, signal, current | former << 16);
+	return balancer_flags(former) & BALANCER_DEAD ? current : former;
 }
 
-/* The sum of the whole packet from a position of the frame on; -1 if it is not there. */
-xway_inline __s64 balancer_sum_all(struct xdp_md *ctx, __u32 at, __u32 length, int frags)
+/*
+ * Finds the service and the backend of a packet; XWAY_BALANCED if there are both. This and what
+ * follows are functions of their own, so that each is verified once, not for each path before it.
+ */
+xway_global int balancer_decide(const struct flow_facts *flow, struct packet_choice *choice)
 {
-	struct xway_part part = { .ctx = ctx, .at = at, .left = length };
+	const struct balancer_service *service;
+	const struct fragment_first *first;
 
-	return xway_sum_of(&part, frags);
+	if (!flow || !choice)
+		return XWAY_NO_SERVICE;
+	if (flow->is_later) {
+		first = balancer_first(flow);
+		if (!first)
+			return XWAY_UNKNOWN_FRAGMENT;
+		choice->hash = first->hash;
+		choice->number = first->backend;
+		return XWAY_BALANCED;
+	}
+	service = balancer_find_service(flow);
+	if (!service)
+		return XWAY_NO_SERVICE;
+	choice->hash = balancer_hash(flow, service);
+	choice->number = balancer_choose(flow, service, choice->hash);
+	if (choice->number == BALANCER_NONE)
+		return XWAY_NO_BACKEND;
+	if (flow->is_fragment)
+		balancer_keep(flow, choice->hash, choice->number);
+	return XWAY_BALANCED;
 }
 
-/* Sends the packet to the backend: XWAY_BALANCED, or why not. */
+/* The sum of the inner packet, which begins after `link` bytes; -1 if it does not end in the frame. */
+xway_inline __s64 balancer_sum(struct xdp_md *ctx, const struct flow_facts *flow, const void *ip,
+			       __u32 link, int frags)
+{
+	if (flow->is_whole)
+		return balancer_inner_sum(flow, ip);
+	return frags ? balancer_sum_far(ctx, link, flow->length) :
+		       balancer_sum_near(ctx, link, flow->length);
+}
+
+/* Sends the packet, which begins after `link` bytes, to the backend: XWAY_BALANCED, or why not. */
 xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct flow_facts *flow,
-					      const struct balancer_choice *choice, const void *ip,
-					      __u32 *egress, int frags)
+					      struct packet_choice *choice, __u32 link, int frags)
 {
-	const struct balancer_backend *backend = choice->backend;
-	struct balancer_hop *hop = balancer_hop(ctx, backend, choice->number);
+	__u32 number = choice->number;
+	const struct balancer_backend *backend = bpf_map_lookup_elem(&balancer_backends, &number);
 	struct balancer_tunnel tunnel = {
 		.backend = backend,
 		.hash = choice->hash,
@@ -107,19 +140,27 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 		.may_fragment = flow->may_fragment,
 		.is_ipv6 = flow->is_ipv6,
 	};
-	__u32 link = ip - xway_data(ctx);
+	struct balancer_hop *hop;
 	struct ethhdr *eth;
 	__s64 sum;
+	void *ip;
 
+	if (!backend)
+		return XWAY_NO_BACKEND;
+	hop = balancer_hop(ctx, backend, number);
 	if (!hop)
 		return XWAY_NO_ROUTE;
 	if (hop->reason != XWAY_BALANCED)
 		return hop->reason;
-	if (flow->length + backend->overhead > hop->mtu)
-		return XWAY_TOO_BIG;
-	*egress = hop->ifindex;
+	if (flow->length + backend->overhead > hop->mtu) {
+		if (link != sizeof(*eth) || hop->mtu < backend->overhead)
+			return XWAY_TOO_BIG;
+		return balancer_refuse(ctx, flow, xway_frame_bytes(ctx, frags),
+				       hop->mtu - backend->overhead);
+	}
+	choice->egress = hop->ifindex;
+	eth = xway_data(ctx);
 	if (backend->delivery == BALANCER_MAC) {
-		eth = xway_data(ctx);
 		if ((void *)(eth + 1) > xway_data_end(ctx))
 			return XWAY_TRUNCATED;
 		balancer_write_macs(eth, hop);
@@ -127,49 +168,57 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 	}
 	if (backend->delivery != BALANCER_IPIP && backend->is_ipv6 &&
 	    !(backend->flags & BALANCER_NO_SUM)) {
-		if (flow->is_whole)
-			sum = balancer_inner_sum(flow, ip);
-		else
-			sum = balancer_sum_all(ctx, link, flow->length, frags);
+		ip = (void *)eth + (link & BALANCER_LINK_MASK);
+		if (ip + (flow->is_ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) >
+		    xway_data_end(ctx))
+			return XWAY_TRUNCATED;
+		sum = balancer_sum(ctx, flow, ip, link, frags);
 		if (sum < 0)
 			return XWAY_NO_CHECKSUM;
 		tunnel.check = balancer_udp_sum(&tunnel, sum);
 	}
-	return balancer_wrap(ctx, &tunnel, hop, link);
+	return balancer_wrap(ctx, &tunnel, hop, link & BALANCER_LINK_MASK);
 }
 
-/* Finds the service and the backend of a packet; XWAY_BALANCED if there are both. */
-xway_inline enum xway_reason balancer_decide(const struct xway_cursor *cur,
-					     const struct flow_facts *flow,
-					     struct balancer_choice *choice)
+xway_global int balancer_deliver_near(struct xdp_md *ctx, const struct flow_facts *flow,
+				      struct packet_choice *choice, __u32 link)
 {
-	const struct balancer_service *service;
-	const struct fragment_first *first;
+	return flow && choice ? balancer_deliver(ctx, flow, choice, link, 0) : XWAY_TRUNCATED;
+}
 
-	if (xway_is_later_fragment(cur)) {
-		first = balancer_first(flow);
-		if (!first)
-			return XWAY_UNKNOWN_FRAGMENT;
-		choice->hash = first->hash;
-		balancer_select(choice, first->backend);
-		return choice->backend ? XWAY_BALANCED : XWAY_NO_BACKEND;
-	}
-	service = balancer_find_service(flow);
-	if (!service)
-		return XWAY_NO_SERVICE;
-	choice->hash = balancer_hash(flow, service);
-	if (!balancer_choose(flow, service, choice))
-		return XWAY_NO_BACKEND;
-	if (xway_is_fragment(cur))
-		balancer_keep(flow, choice->hash, choice->number);
-	return XWAY_BALANCED;
+/* As above, for frames of several buffers. */
+xway_global int balancer_deliver_far(struct xdp_md *ctx, const struct flow_facts *flow,
+				     struct packet_choice *choice, __u32 link)
+{
+	return flow && choice ? balancer_deliver(ctx, flow, choice, link, 1) : XWAY_TRUNCATED;
+}
+
+/* Bytes of the frame before a position. */
+xway_inline __u32 balancer_offset(const struct xdp_md *ctx, const void *at)
+{
+	__u64 offset = at - xway_data(ctx);
+
+	/* The compiler would subtract halves of addresses. */
+	xway_opaque(offset);
+	return offset;
+}
+
+/* Finds the backend of a packet and sends it there. */
+xway_inline enum xway_reason balancer_send(struct xdp_md *ctx, const struct flow_facts *flow,
+					   struct packet_choice *choice, __u32 link, int frags)
+{
+	enum xway_reason reason = balancer_decide(flow, choice);
+
+	if (reason != XWAY_BALANCED)
+		return reason;
+	return frags ? balancer_deliver_far(ctx, flow, choice, link) :
+		       balancer_deliver_near(ctx, flow, choice, link);
 }
 
 xway_inline enum xway_reason balancer_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
-					   struct balancer_choice *choice, __u32 *egress)
+					   struct packet_choice *choice)
 {
 	struct flow_facts flow = { .is_whole = 1 };
-	enum xway_reason reason;
 	struct iphdr *ip;
 
 	if (xway_parse_ipv4(cur, &ip) < 0)
@@ -182,22 +231,20 @@ xway_inline enum xway_reason balancer_ipv4(struct xdp_md *ctx, struct xway_curso
 	flow.traffic_class = ip->tos;
 	flow.may_fragment = !(ip->frag_off & BALANCER_DF);
 	if (xway_is_fragment(cur)) {
+		flow.is_fragment = 1;
 		flow.is_whole = 0;
 		flow.identification = ip->id;
 	}
-	if (!xway_is_later_fragment(cur) && balancer_read_transport(cur, &flow, ip->protocol) < 0)
+	flow.is_later = xway_is_later_fragment(cur);
+	if (!flow.is_later && balancer_read_transport(cur, &flow, ip->protocol) < 0)
 		return cur->fault;
-	reason = balancer_decide(cur, &flow, choice);
-	if (reason != XWAY_BALANCED)
-		return reason;
-	return balancer_deliver(ctx, &flow, choice, ip, egress, cur->frags);
+	return balancer_send(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 }
 
 xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
-					   struct balancer_choice *choice, __u32 *egress)
+					   struct packet_choice *choice)
 {
 	struct flow_facts flow = { .is_ipv6 = 1, .is_whole = 1 };
-	enum xway_reason reason;
 	struct ipv6hdr *ip;
 	int protocol = xway_parse_ipv6(cur, &ip);
 
@@ -213,19 +260,18 @@ xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_curso
 		const struct xway_extension *fragment = (void *)(ip + 1);
 
 		flow.is_whole = 0;
-		if (xway_is_fragment(cur) && (void *)(fragment + 1) <= cur->end)
+		flow.is_fragment = xway_is_fragment(cur);
+		if (flow.is_fragment && (void *)(fragment + 1) <= cur->end)
 			flow.identification = fragment->rest;
 	}
-	if (!xway_is_later_fragment(cur) && balancer_read_transport(cur, &flow, protocol) < 0)
+	flow.is_later = xway_is_later_fragment(cur);
+	if (!flow.is_later && balancer_read_transport(cur, &flow, protocol) < 0)
 		return cur->fault;
-	reason = balancer_decide(cur, &flow, choice);
-	if (reason != XWAY_BALANCED)
-		return reason;
-	return balancer_deliver(ctx, &flow, choice, ip, egress, cur->frags);
+	return balancer_send(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 }
 
 xway_inline enum xway_reason balancer_judge(struct xdp_md *ctx, int frags,
-					    struct balancer_choice *choice, __u32 *egress)
+					    struct packet_choice *choice)
 {
 	struct xway_cursor cur;
 	struct ethhdr *eth;
@@ -239,9 +285,9 @@ xway_inline enum xway_reason balancer_judge(struct xdp_md *ctx, int frags,
 	if (eth->h_dest[0] & 1)
 		return XWAY_NO_SERVICE;
 	if (type == ETH_P_IP)
-		return balancer_ipv4(ctx, &cur, choice, egress);
+		return balancer_ipv4(ctx, &cur, choice);
 	if (type == ETH_P_IPV6)
-		return balancer_ipv6(ctx, &cur, choice, egress);
+		return balancer_ipv6(ctx, &cur, choice);
 	return XWAY_NOT_IP;
 }
 
@@ -252,8 +298,11 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 		if (egress == ctx->ingress_ifindex)
 			return XDP_TX;
 		return bpf_redirect_map(&xway_tx, egress, 0);
+	case XWAY_SENT_TOO_BIG:
+		return XDP_TX;
 	case XWAY_NO_BACKEND:
 	case XWAY_TOO_BIG:
+	case XWAY_ICMP_LIMIT:
 	case XWAY_NO_ROUTE:
 	case XWAY_NO_NEIGHBOUR:
 	case XWAY_NO_EGRESS:
@@ -274,12 +323,12 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 xway_inline int balancer_packet(struct xdp_md *ctx, int frags)
 {
 	__u64 length = xway_frame_bytes(ctx, frags);
-	struct balancer_choice choice = {};
-	__u32 egress = 0, verdict;
-	enum xway_reason reason = balancer_judge(ctx, frags, &choice, &egress);
+	struct packet_choice choice = {};
+	enum xway_reason reason = balancer_judge(ctx, frags, &choice);
+	__u32 verdict = balancer_verdict(ctx, reason, choice.egress);
 	struct xway_count *count;
 
-	verdict = balancer_verdict(ctx, reason, egress);
+
 	if (reason == XWAY_BALANCED) {
 		count = bpf_map_lookup_elem(&balancer_counts, &choice.number);
 		if (count) {

@@ -48,10 +48,21 @@ const volatile enum balancer_delivery balancer_last_delivery = BALANCER_MAC;
 
 /* Number of lines less one, of a power of two. */
 const volatile __u32 balancer_line_mask = 0;
-/* After which time a connection, a flow of datagrams, and others are forgotten, in its units. */
-const volatile __u32 balancer_flow_life = 1676;
-const volatile __u32 balancer_datagram_life = 28;
-const volatile __u32 balancer_note_life = 30;
+/* After which time each kind is forgotten, in its units. */
+const volatile __u32 balancer_life[4] = {
+	[BALANCER_NOTE] = 30,
+	[BALANCER_FLOW] = 1676,
+	[BALANCER_DATAGRAMS] = 28,
+	[BALANCER_YOUNG] = 30,
+};
+/* What is replaced first of what is not old, by the higher number; 0 for what is not replaced. */
+static const __u32 balancer_worth[4] = {
+	[BALANCER_NOTE] = 2 * BALANCER_TIME_MASK,
+	[BALANCER_DATAGRAMS] = 1,
+	[BALANCER_YOUNG] = 1,
+};
+/* Above all others. */
+#define BALANCER_RANK_OLD (4 * BALANCER_TIME_MASK)
 
 /* What a packet is to its flow. */
 enum flow_signal {
@@ -101,14 +112,25 @@ xway_inline __u32 balancer_age(__u64 cell, __u32 now)
 	return now - (__u32)cell & BALANCER_TIME_MASK;
 }
 
-xway_inline int balancer_is_old(__u64 cell, __u32 now)
+/*
+ * All ones if the number is not 0, or else 0. This and what follows have no branches, of which the
+ * verifier would follow all combinations.
+ */
+xway_inline __u64 balancer_mask(__u64 number)
 {
-	__u32 kind = balancer_kind_of(cell);
-	__u32 life = kind == BALANCER_FLOW	? balancer_flow_life :
-		     kind == BALANCER_DATAGRAMS ? balancer_datagram_life :
-						  balancer_note_life;
+	__u64 sign = (number | -number) >> 63;
 
-	return !cell || balancer_age(cell, now) > life;
+	xway_opaque(sign);
+	return -sign;
+}
+
+/* All ones if the cell is of none or old. */
+xway_inline __u64 balancer_old(__u64 cell, __u32 now)
+{
+	__u64 left = (__u64)balancer_life[balancer_kind_of(cell)] - balancer_age(cell, now);
+
+	xway_opaque(left);
+	return ~balancer_mask(cell) | balancer_mask(left >> 63);
 }
 
 /* The tag of a note for a segment: of the hash, and of the part of the sequence space. */
@@ -126,18 +148,22 @@ xway_inline __u64 balancer_read(const struct balancer_cells *line, __u32 number)
  * The number of the cell with this tag and kind that is not old, or BALANCER_WAYS; young
  * connections are found as others.
  */
-xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
+xway_global __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
 				enum balancer_kind kind, __u32 now)
 {
-	__u32 mask = kind == BALANCER_FLOW ? BALANCER_FLOW : 3;
-	__u32 found = BALANCER_WAYS;
+	__u64 mask = kind == BALANCER_FLOW ? BALANCER_FLOW : 3, found = BALANCER_WAYS;
 
-	for (__u32 i = 0; i < BALANCER_WAYS; i++) {
+	if (!line)
+		return BALANCER_WAYS;
+	xway_opaque(mask);
+	xway_unroll
+	for (__u64 i = 0; i < BALANCER_WAYS; i++) {
 		__u64 cell = balancer_read(line, i);
+		__u64 differs = (cell >> BALANCER_TAG_SHIFT ^ tag) |
+				((balancer_kind_of(cell) ^ kind) & mask) | balancer_old(cell, now);
+		__u64 other = balancer_mask(differs);
 
-		if (cell >> BALANCER_TAG_SHIFT == tag && (balancer_kind_of(cell) & mask) == kind &&
-		    !balancer_is_old(cell, now))
-			found = i;
+		found = (found & other) | (i & ~other);
 	}
 	return found;
 }
@@ -147,26 +173,26 @@ xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
  * or a young connection, of which the one that was used least recently; BALANCER_WAYS if all are of
  * other connections.
  */
-xway_inline __u32 balancer_victim(const struct balancer_cells *line, __u32 now)
+xway_global __u32 balancer_victim(const struct balancer_cells *line, __u32 now)
 {
-	__u32 victim = BALANCER_WAYS, most = 0;
+	/* The rank, and the number below it. */
+	__u64 most = BALANCER_WAYS;
 
-	for (__u32 i = 0; i < BALANCER_WAYS; i++) {
-		__u64 cell = balancer_read(line, i);
-		__u32 rank = balancer_age(cell, now) + 1;
+	if (!line)
+		return BALANCER_WAYS;
+	xway_unroll
+	for (__u64 i = 0; i < BALANCER_WAYS; i++) {
+		__u64 cell = balancer_read(line, i), old = balancer_old(cell, now);
+		__u64 worth = balancer_worth[balancer_kind_of(cell)];
+		__u64 rank = (worth + balancer_age(cell, now)) & balancer_mask(worth);
+		__u64 own, less;
 
-		if (balancer_is_old(cell, now))
-			rank = 4 * BALANCER_TIME_MASK;
-		else if (balancer_kind_of(cell) == BALANCER_NOTE)
-			rank += 2 * BALANCER_TIME_MASK;
-		else if (balancer_kind_of(cell) == BALANCER_FLOW)
-			rank = 0;
-		if (rank > most) {
-			most = rank;
-			victim = i;
-		}
+		rank = (rank & ~old) | (BALANCER_RANK_OLD & old);
+		own = rank << 4 | i;
+		less = balancer_mask((own - most) >> 63) | ~balancer_mask(rank);
+		most = (most & less) | (own & ~less);
 	}
-	return victim;
+	return most & 0xf;
 }
 
 /* Replaces a cell unless another processor did. */
@@ -186,7 +212,7 @@ xway_inline void balancer_insert(struct balancer_cells *line, __u64 cell, __u32 
 		return;
 	}
 	old = balancer_read(line, victim);
-	if (!balancer_is_old(old, now))
+	if (!balancer_old(old, now))
 		balancer_count_event(balancer_kind_of(old) == BALANCER_NOTE ?
 					     BALANCER_NOTE_REPLACED :
 					     BALANCER_EVICTED);

@@ -20,6 +20,9 @@
 #include "hop.h"
 #include "service.h"
 
+/* Most bytes before the inner packet: with XWAY_MAX_TAGS. The mask only informs the verifier. */
+#define BALANCER_LINK_MASK 0x3f
+
 #define BALANCER_TTL 64
 #define BALANCER_DF xway_htons(0x4000)
 /* Ports that no service is registered for (RFC 6335), and how many there are, less one. */
@@ -120,6 +123,22 @@ xway_inline void balancer_write_udp(struct udphdr *udp, const struct balancer_tu
 	udp->dest = tunnel->backend->port;
 	udp->len = xway_htons((__u16)balancer_udp_length(tunnel));
 	udp->check = tunnel->check;
+}
+
+/* The sum of a packet that begins at a position of the frame; -1 if it does not end in it. */
+xway_global long balancer_sum_near(struct xdp_md *ctx, __u32 at, __u32 length)
+{
+	struct xway_part part = { .ctx = ctx, .at = at, .left = length };
+
+	return xway_sum_of(&part, 0);
+}
+
+/* As above, for frames of several buffers. */
+xway_global long balancer_sum_far(struct xdp_md *ctx, __u32 at, __u32 length)
+{
+	struct xway_part part = { .ctx = ctx, .at = at, .left = length };
+
+	return xway_sum_of(&part, 1);
 }
 
 /*

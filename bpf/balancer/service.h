@@ -61,7 +61,10 @@ struct flow_facts {
 	__u8 signal;
 	/* The checksum of its transport is that of the whole packet. */
 	__u8 is_whole;
-	__u16 zero;
+	/* A later fragment. */
+	__u8 is_later;
+	/* That or a first one. */
+	__u8 is_fragment;
 	/* Of a fragment. */
 	__be32 identification;
 	/* Bytes of the IP packet. */

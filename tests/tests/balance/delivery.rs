@@ -15,6 +15,8 @@ stories! {
     udp_checksums_are_of_any_packet
     what_cannot_be_delivered_is_dropped
     larger_than_the_mtu_with_the_outer_headers
+    senders_of_large_packets_learn_the_mtu
+    errors_are_limited_and_not_about_errors
     a_packet_cut_at_any_length_goes_to_the_stack
 }
 
@@ -227,6 +229,58 @@ fn what_cannot_be_delivered_is_dropped<R: Balanced>() {
     let mut balancer = Balancer::<R>::of(&none);
     let judgement = balancer.judge(&client(SERVICE4, 9).udp(b"x").unwrap());
     assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Drop, "no-backend"));
+}
+
+/// The sender learns the MTU, from the address of the service.
+fn senders_of_large_packets_learn_the_mtu<R: Balanced>() {
+    for (backend, delivery, overhead) in
+        [(BACKEND4, "'ipip'", 20), (BACKEND6, "{ geneve = {} }", 56)]
+    {
+        for (to, most, kind) in [(SERVICE4, 548, [3, 4]), (SERVICE6, 1232, [2, 0])] {
+            let mut balancer = Balancer::<R>::of(&config(backend, delivery));
+            let mut packet = client(to, 9).udp(&[7; 1440]).unwrap();
+            if to == SERVICE4 {
+                packet[20] = 0x40;
+                packet[24..26].fill(0);
+                let sum = packet::checksum::fold(sum(&packet[14..34]));
+                packet[24..26].copy_from_slice(&(!sum).to_be_bytes());
+            }
+            let name = format!("to {to} by {delivery}");
+            let judgement = balancer.judge(&packet);
+            let came = (judgement.verdict, &*judgement.reason);
+            assert_eq!(came, (Verdict::Tx, "sent-too-big"), "{name}");
+            let error = &judgement.packet;
+            assert_eq!(check(error), Ok(()), "{name}");
+            assert_eq!((&error[..6], &error[6..12]), (&packet[6..12], &packet[..6]), "{name}");
+            let header = if to == SERVICE4 { 20 } else { 40 };
+            let icmp = &error[14 + header..];
+            assert_eq!(icmp[..2], kind, "{name}");
+            let mtu = u32::from_be_bytes(*icmp[4..].first_chunk().unwrap());
+            assert_eq!(mtu, 1500 - overhead, "{name}");
+            assert_eq!(icmp[8..], packet[14..14 + most], "{name}: the quote");
+            let at = if to == SERVICE4 { 12 } else { 8 };
+            let size = header / 2 - if to == SERVICE4 { 6 } else { 4 };
+            let (from, back) = (&error[14 + at..][..size], &error[14 + at + size..][..size]);
+            let quoted = &packet[14 + at..][..2 * size];
+            assert_eq!((from, back), (&quoted[size..], &quoted[..size]), "{name}");
+        }
+    }
+}
+
+/// No error about an error, and only some in a time.
+fn errors_are_limited_and_not_about_errors<R: Balanced>() {
+    let mut balancer = Balancer::<R>::of(&config(BACKEND4, "'ipip'"));
+    let flow = client(SERVICE6, 9);
+    let quoted = flow.reversed().udp(&[7; 1440]).unwrap();
+    let mut error = flow.ping(0, 0, &quoted[14..1440]).unwrap();
+    error[54] = 1;
+    let judgement = balancer.judge(&error);
+    assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Drop, "too-big"));
+    let packet = flow.udp(&[7; 1440]).unwrap();
+    let reasons: std::collections::BTreeSet<_> =
+        (0..64).map(|_| balancer.judge(&packet).reason).collect();
+    assert!(reasons.contains("sent-too-big"), "{reasons:?}");
+    assert!(reasons.iter().all(|one| one == "sent-too-big" || one == "icmp-limit"));
 }
 
 fn larger_than_the_mtu_with_the_outer_headers<R: Balanced>() {
