@@ -116,7 +116,7 @@ xway_global int balancer_decide(const struct flow_facts *flow, struct packet_cho
 	return XWAY_BALANCED;
 }
 
-/* The sum of the inner packet, which begins after `link` bytes; -1 if it does not end in the frame. */
+/* The sum of the inner packet, after `link` bytes; -1 if it does not end in the frame. */
 xway_inline __s64 balancer_sum(struct xdp_md *ctx, const struct flow_facts *flow, const void *ip,
 			       __u32 link, int frags)
 {
