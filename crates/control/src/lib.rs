@@ -3,6 +3,7 @@
 //! ```text
 //!  Control ──▶ attach, detach, drop, route    one call each: load, replace in one step, keep
 //!     │
+//!     ├──────▶ balance   services and backends, changed while connections exist
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
@@ -57,7 +58,7 @@
 //! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
 //! `counters` and `rates`; `lockout`, `deadline` and `dispatcher` (of
 //! libxdp); `target`, `record` and `tags` (an interface that is being changed); `attach`;
-//! then the functions `drop`, `route` and `filter`; `apply`, which calls them for a
+//! then the functions `drop`, `route`, `balance` and `filter`; `apply`, which calls them for a
 //! `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and `daemon`.
 #![forbid(unsafe_code)]
 

@@ -73,6 +73,8 @@ const EMPTY: &[u8] = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\
 #[test]
 fn commands_need_the_capabilities_of_the_table() {
     let stage = Stage::new();
+    // For the balancer.
+    stage.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "1").unwrap();
     let files = Files::new(&stage);
     let xway = Xway::at(stage.xway.state().join("home"));
     fs::set_permissions(stage.xway.state(), Permissions::from_mode(0o755)).unwrap();
