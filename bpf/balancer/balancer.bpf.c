@@ -67,7 +67,7 @@ xway_inline int balancer_select(struct balancer_choice *choice, __u32 number)
 
 /* Chooses the backend of a flow; 0 if there is none. */
 xway_inline int balancer_choose(const struct flow_facts *flow,
-				const struct balancer_service *service,
+				const struct balancer_rule *service,
 				struct balancer_choice *choice)
 {
 	__u32 current = balancer_slot(service->table, choice->hash), former = BALANCER_NONE;
@@ -143,7 +143,7 @@ xway_inline enum xway_reason balancer_decide(const struct xway_cursor *cur,
 					     const struct flow_facts *flow,
 					     struct balancer_choice *choice)
 {
-	const struct balancer_service *service;
+	const struct balancer_rule *service;
 	const struct fragment_first *first;
 
 	if (xway_is_later_fragment(cur)) {
@@ -205,8 +205,8 @@ xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_curso
 		return cur->fault;
 	if (xway_is_cut(ctx, cur, ip))
 		return XWAY_TRUNCATED;
-	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
-	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	balancer_copy6(flow.source, &ip->saddr);
+	balancer_copy6(flow.dest, &ip->daddr);
 	flow.length = xway_length(ip->payload_len) + sizeof(*ip);
 	flow.traffic_class = xway_ntohl(*(__be32 *)ip) >> 20;
 	if (cur->extensions) {

@@ -73,7 +73,8 @@ fn tell(bench: &mut Bench) {
              of its own family. syn: SYNs, each of another source. sources: segments, each of \
              another source, ten million of them. gue6: IPv6 in GUE over IPv6 with the outer \
              checksum. moved: a segment of a connection that is older than a change of all \
-             backends. none: a segment to an address without a service.",
+             backends. none: a segment to a port without a service. strays: segments to ten \
+             million addresses without one.",
         )
         .method(&format!(
             "katran: the unchanged program of the object that the environment variable {KATRAN} \

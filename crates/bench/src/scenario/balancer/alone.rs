@@ -83,7 +83,7 @@ impl<'a> Alone<'a> {
     fn start(&self, put_back: &PutBack, spec: &Spec, program: &str) -> Result<Object> {
         let programs = Some(vec![program.to_owned()]);
         let options = LoadOptions { programs, ..LoadOptions::default() };
-        if !self.case.is_sent() {
+        if self.case == Case::None {
             return Ok(Object::load(spec, &options)?);
         }
         let object = Object::load(&put_back.before(spec, program)?, &options)?;

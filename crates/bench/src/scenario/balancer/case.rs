@@ -9,6 +9,8 @@ use functions::balancer::{
 use lab::frame::{Flow, Side, TcpFlags};
 use packet::Mac;
 
+use super::put_back::Address;
+
 /// A kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
@@ -24,6 +26,8 @@ pub enum Case {
     Sources,
     /// Not for a service.
     None,
+    /// Not for a service, each to another of ten million addresses.
+    Strays,
     /// TCP in IPv6 in GUE over IPv6, with an outer checksum.
     Gue6,
     /// A segment on a slot that moved.
@@ -31,13 +35,14 @@ pub enum Case {
 }
 
 impl Case {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::V4,
         Self::V6,
         Self::Udp,
         Self::Syn,
         Self::Sources,
         Self::None,
+        Self::Strays,
         Self::Gue6,
         Self::Moved,
     ];
@@ -51,6 +56,7 @@ impl Case {
             Self::Syn => "syn",
             Self::Sources => "sources",
             Self::None => "none",
+            Self::Strays => "strays",
             Self::Gue6 => "gue6",
             Self::Moved => "moved",
         }
@@ -60,14 +66,18 @@ impl Case {
         matches!(self, Self::V6 | Self::Gue6)
     }
 
-    /// Whether each packet has another source.
-    pub(super) const fn varies(self) -> bool {
-        matches!(self, Self::Syn | Self::Sources)
+    /// The address that is another one in each packet.
+    pub(super) const fn varies(self) -> Option<Address> {
+        match self {
+            Self::Syn | Self::Sources => Some(Address::Source),
+            Self::Strays => Some(Address::Destination),
+            _ => None,
+        }
     }
 
     /// Whether packets are sent to a backend.
     pub(super) fn is_sent(self) -> bool {
-        self != Self::None
+        !matches!(self, Self::None | Self::Strays)
     }
 
     /// Whether katran can do the same; its object has one encapsulation, and no former table.
@@ -78,7 +88,7 @@ impl Case {
     /// Bytes that are added before the IP header.
     pub(super) const fn overhead(self) -> usize {
         match self {
-            Self::None => 0,
+            Self::None | Self::Strays => 0,
             Self::V6 => 40,
             Self::Gue6 => 48,
             _ => 20,
@@ -90,7 +100,8 @@ impl Case {
         let [from, to] = self.ends();
         let side = |mac, (ip, port)| Side { mac, ip, port };
         let flow = Flow::new(side(macs[0], from), side(macs[1], to));
-        let flags = TcpFlags { syn: self == Self::Syn, ack: self != Self::Syn, ..Default::default() };
+        let flags =
+            TcpFlags { syn: self == Self::Syn, ack: self != Self::Syn, ..Default::default() };
         Ok(match self {
             Self::Udp => flow.udp(&[0; UDP_PAYLOAD])?,
             _ => flow.tcp(flags, SEQUENCE, PAYLOAD)?,
@@ -99,7 +110,7 @@ impl Case {
 
     /// Source and destination.
     fn ends(self) -> [(IpAddr, u16); 2] {
-        let port = if self == Self::None { OTHER_PORT } else { PORT };
+        let port = if self.is_sent() { PORT } else { OTHER_PORT };
         let client: IpAddr = if self.is_ipv6() { CLIENT6.into() } else { CLIENT4.into() };
         [(client, CLIENT_PORT), (self.service(), port)]
     }

@@ -17,15 +17,22 @@ use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict};
 #[derive(Clone, Debug)]
 pub struct PutBack {
     pub frame: Vec<u8>,
-    /// Whether each run has another IPv4 source, in turn of [`SOURCES`].
-    pub varies: bool,
+    /// The IPv4 address that is another one in each run, in turn of [`ADDRESSES`].
+    pub varies: Option<Address>,
+}
+
+/// An address of an IPv4 packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    Source,
+    Destination,
 }
 
 impl PutBack {
     /// The program with the code before it.
     pub fn before(&self, spec: &Spec, program: &str) -> Result<Spec> {
         let mut spec = spec.clone();
-        if self.varies {
+        if self.varies.is_some() {
             spec.maps.push(MapDef {
                 name: TURN.to_owned(),
                 kind: MapKind::ARRAY,
@@ -38,9 +45,9 @@ impl PutBack {
         Ok(precede(&spec, program, self.prelude()?)?)
     }
 
-    /// Begins with the first source.
+    /// Begins with the first address.
     pub fn reset(&self, object: &Object) -> Result<()> {
-        if self.varies {
+        if self.varies.is_some() {
             object.map(TURN)?.update(&[0; 4], &[0; 8], Expect::Any)?;
         }
         Ok(())
@@ -58,8 +65,8 @@ impl PutBack {
             a.store32(R2.at(at), self.word(at));
         }
         a.store16(R2.at(ETHER_TYPE), self.word(ETHER_TYPE) & 0xffff);
-        if self.varies {
-            vary_source(&mut a);
+        if let Some(address) = self.varies {
+            vary(&mut a, address);
         }
         Ok(a)
     }
@@ -70,18 +77,71 @@ impl PutBack {
     }
 }
 
-/// Writes the source of the next run. The product with an odd number is different for each.
-fn vary_source(a: &mut Assembler) {
+/// Writes the address of the next run. The product with an odd number is different for each.
+fn vary(a: &mut Assembler, address: Address) {
     let wraps = a.label();
-    a.load_map_value(R5, TURN, 0).load64(R4, R5.at(0)).jump_if(R4, Cond::Lt, SOURCES, wraps);
+    a.load_map_value(R5, TURN, 0).load64(R4, R5.at(0)).jump_if(R4, Cond::Lt, ADDRESSES, wraps);
     a.mov(R4, 0).bind(wraps).mov(R3, R4).add(R3, 1).store64(R5.at(0), R3);
-    a.mul32(R4, SCATTER).store32(R2.at(SOURCE4), R4);
+    let at = match address {
+        Address::Source => SOURCE,
+        Address::Destination => DESTINATION,
+    };
+    a.mul32(R4, SCATTER).store32(R2.at(at), R4);
 }
 
-/// Number of sources.
-pub const SOURCES: i32 = 10_000_000;
+/// Number of addresses.
+pub const ADDRESSES: i32 = 10_000_000;
 const TURN: &str = "bench_turn";
 /// 2^32 divided by the golden ratio.
 const SCATTER: i32 = 0x9e37_79b1_u32 as i32;
+/// Offsets in the frame.
 const ETHER_TYPE: i16 = 12;
-const SOURCE4: i16 = 26;
+const SOURCE: i16 = 26;
+const DESTINATION: i16 = 30;
+
+#[cfg(test)]
+mod tests {
+    use spec::{Input, Runtime as _};
+    use vm::VmRuntime;
+
+    use super::super::case::Case;
+    use super::*;
+    use crate::scenario::test_run::{NOTHING, nothing};
+
+    /// Two runs on a frame that has outer headers.
+    fn runs(put_back: &PutBack, added: usize) -> [Vec<u8>; 2] {
+        let mut engine = VmRuntime::default();
+        engine.load(&put_back.before(&nothing().unwrap(), NOTHING).unwrap()).unwrap();
+        let mut run = |added: usize| {
+            let packet = [&vec![0xee; added + 14][..], &put_back.frame[14..]].concat();
+            let input = Input { packet, ..Input::default() };
+            let outcome = engine.run(NOTHING, &input).unwrap();
+            assert_eq!(outcome.verdict, Verdict::Pass);
+            outcome.packet
+        };
+        [run(added), run(0)]
+    }
+
+    #[test]
+    fn the_frame_is_as_it_was() {
+        for case in Case::ALL.into_iter().filter(|case| case.varies().is_none()) {
+            let frame = case.frame([packet::Mac([2; 6]), packet::Mac([4; 6])]).unwrap();
+            let put_back = PutBack { frame: frame.clone(), varies: None };
+            for packet in runs(&put_back, case.overhead()) {
+                assert_eq!(packet, frame, "{}", case.name());
+            }
+        }
+    }
+
+    #[test]
+    fn only_one_address_differs() {
+        for case in [Case::Syn, Case::Strays] {
+            let frame = case.frame([packet::Mac([2; 6]), packet::Mac([4; 6])]).unwrap();
+            let put_back = PutBack { frame: frame.clone(), varies: case.varies() };
+            let [one, other] = runs(&put_back, case.overhead());
+            let differ = (0..frame.len()).filter(|at| one[*at] != other[*at]);
+            let place = if case == Case::Syn { 26..30 } else { 30..34 };
+            assert_eq!(differ.collect::<Vec<_>>(), place.collect::<Vec<_>>());
+        }
+    }
+}
