@@ -143,8 +143,8 @@ xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
 }
 
 /*
- * The number of the cell to replace: one that is old, or else a note, or else a flow of datagrams or
- * a young connection, of which the one that was used least recently; BALANCER_WAYS if all are of
+ * The number of the cell to replace: one that is old, or else a note, or else a flow of datagrams
+ * or a young connection, of which the one that was used least recently; BALANCER_WAYS if all are of
  * other connections.
  */
 xway_inline __u32 balancer_victim(const struct balancer_cells *line, __u32 now)
