@@ -70,7 +70,7 @@ xway_inline __u8 balancer_flags(__u32 number)
 
 /* The number of a flow's backend, or BALANCER_NONE. */
 xway_inline __u32 balancer_choose(const struct flow_facts *flow,
-				  const struct balancer_service *service, __u64 hash)
+				  const struct balancer_rule *service, __u64 hash)
 {
 	__u32 current = balancer_slot(service->table, hash), former = BALANCER_NONE;
 	__u32 signal = flow->signal;
@@ -91,7 +91,7 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
  */
 xway_global int balancer_decide(const struct flow_facts *flow, struct packet_choice *choice)
 {
-	const struct balancer_service *service;
+	const struct balancer_rule *service;
 	const struct fragment_first *first;
 
 	if (!flow || !choice)
@@ -252,8 +252,8 @@ xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_curso
 		return cur->fault;
 	if (xway_is_cut(ctx, cur, ip))
 		return XWAY_TRUNCATED;
-	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
-	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));
+	balancer_copy6(flow.source, &ip->saddr);
+	balancer_copy6(flow.dest, &ip->daddr);
 	flow.length = xway_length(ip->payload_len) + sizeof(*ip);
 	flow.traffic_class = xway_ntohl(*(__be32 *)ip) >> 20;
 	if (cur->extensions) {

@@ -50,21 +50,31 @@ xway_inline void balancer_fragment_of(struct fragment_key *key,
 	key->identification = flow->identification;
 }
 
-/* Keeps where a first fragment goes. */
-xway_global int balancer_keep(const struct flow_facts *flow, __u64 hash, __u32 backend)
+/* Remembers an entry. Verified once, and of few packets. */
+xway_global int balancer_keep_first(const struct fragment_key *key, __u64 hash, __u32 backend)
 {
 	struct fragment_first first = {
 		.until = bpf_ktime_get_ns() + BALANCER_FRAGMENTS_NS,
 		.hash = hash,
 		.backend = backend,
 	};
+
+	if (!key)
+		return 0;
+	bpf_map_update_elem(&balancer_fragments, key, &first, BPF_ANY);
+	return 0;
+}
+
+/*
+ * Keeps where a first fragment goes. No function has a pointer to the facts of a flow, which would
+ * have to be in memory for each packet.
+ */
+xway_inline void balancer_keep(const struct flow_facts *flow, __u64 hash, __u32 backend)
+{
 	struct fragment_key key;
 
-	if (!flow)
-		return 0;
 	balancer_fragment_of(&key, flow);
-	bpf_map_update_elem(&balancer_fragments, &key, &first, BPF_ANY);
-	return 0;
+	balancer_keep_first(&key, hash, backend);
 }
 
 /* What the first fragment of a later one was; NULL if it is not known. */

@@ -87,9 +87,7 @@ xway_inline void balancer_write_ip4(struct iphdr *ip, const struct balancer_tunn
 	/* Of a packet that cannot be fragmented the identification has no meaning (RFC 6864). */
 	if (tunnel->may_fragment)
 		id = bpf_get_prandom_u32();
-	ip->version = 4;
-	ip->ihl = 5;
-	ip->tos = tunnel->traffic_class;
+	*(__be16 *)ip = xway_htons(0x4500 | tunnel->traffic_class);
 	ip->tot_len = xway_htons((__u16)total);
 	ip->id = id;
 	ip->frag_off = fragment;
@@ -106,15 +104,20 @@ xway_inline void balancer_write_ip6(struct ipv6hdr *ip, const struct balancer_tu
 				    __u32 total)
 {
 	const struct balancer_backend *backend = tunnel->backend;
+	const __u64 *source = (const void *)backend->source;
+	const __u64 *address = (const void *)backend->address;
+	__u64 *to;
 
 	*(__be32 *)ip = xway_htonl(6 << 28 | (__u32)tunnel->traffic_class << 20 |
 				   ((__u32)tunnel->hash & 0xfffff));
 	ip->payload_len = xway_htons((__u16)(total - sizeof(*ip)));
 	ip->nexthdr = balancer_protocol(backend, tunnel->is_ipv6);
 	ip->hop_limit = BALANCER_TTL;
-	xway_memcpy(&ip->saddr, backend->source, 12);
-	ip->saddr.in6_u.u6_addr32[3] = balancer_source_word(tunnel);
-	xway_memcpy(&ip->daddr, backend->address, sizeof(ip->daddr));
+	to = (void *)&ip->saddr;
+	to[0] = source[0];
+	to[1] = backend->source[2] | (__u64)balancer_source_word(tunnel) << 32;
+	to[2] = address[0];
+	to[3] = address[1];
 }
 
 xway_inline void balancer_write_udp(struct udphdr *udp, const struct balancer_tunnel *tunnel)
@@ -215,11 +218,11 @@ xway_inline enum xway_reason balancer_wrap(struct xdp_md *ctx, const struct bala
 		return XWAY_TRUNCATED;
 	balancer_write_macs(eth, hop);
 	if (backend->is_ipv6) {
-		eth->h_proto = xway_htons(ETH_P_IPV6);
+		balancer_write_type(eth, xway_htons(ETH_P_IPV6));
 		balancer_write_ip6(ip, tunnel, total);
 		ip += sizeof(struct ipv6hdr);
 	} else {
-		eth->h_proto = xway_htons(ETH_P_IP);
+		balancer_write_type(eth, xway_htons(ETH_P_IP));
 		balancer_write_ip4(ip, tunnel, total);
 		ip += sizeof(struct iphdr);
 	}

@@ -4,6 +4,9 @@
  *
  * There is one lookup for each pattern that is in use, the most specific one first. Patterns change
  * in one step: user space writes the set that is not in use, then selects it.
+ *
+ * Each processor remembers what was found for a destination, also that there is no service. What it
+ * remembers is of a generation of the services: user space begins a new one after each change.
  */
 #ifndef BALANCER_SERVICE_H
 #define BALANCER_SERVICE_H
@@ -21,7 +24,7 @@ struct {
 	__type(value, struct balancer_patterns);
 } balancer_patterns SEC(".maps");
 
-/* The set in use. */
+/* The generation of services and patterns; its lowest bit is the set in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -41,6 +44,37 @@ struct {
 	__type(key, struct balancer_key);
 	__type(value, struct balancer_service);
 } balancer_services SEC(".maps");
+
+/* What a packet needs of its service: the beginning of `struct balancer_service`. */
+struct balancer_rule {
+	__u64 source[2];
+	__u64 dest;
+	__be32 ports;
+	__u32 table;
+	__u32 former;
+	__u32 flags;
+};
+_Static_assert(sizeof(struct balancer_rule) == 40, "no hidden padding");
+
+/* What was found for a destination. */
+struct balancer_memo {
+	__u64 dest[2];
+	/* Port, protocol, family and generation; 0 in an entry that is empty. */
+	__u64 rest;
+	/* Its table is BALANCER_NO_TABLE if there is no service. */
+	struct balancer_rule rule;
+};
+_Static_assert(sizeof(struct balancer_memo) == 64, "one cache line");
+
+#define BALANCER_MEMO_BITS 10
+
+/* Index: a hash of the destination. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1 << BALANCER_MEMO_BITS);
+	__type(key, __u32);
+	__type(value, struct balancer_memo);
+} balancer_memos SEC(".maps");
 
 /* The flow of a packet, in the direction from the client to the service. */
 struct flow_facts {
@@ -81,16 +115,13 @@ xway_inline void balancer_map4(__be32 to[4], __be32 address)
 	to[3] = address;
 }
 
-xway_inline const struct balancer_patterns *balancer_patterns_in_use(void)
+/* Copies an address in two loads. */
+xway_inline void balancer_copy6(__be32 to[4], const struct in6_addr *from)
 {
-	__u32 only = 0;
-	const volatile __u32 *active = bpf_map_lookup_elem(&balancer_active, &only);
-	__u32 set;
+	__u64 low = *(const __u64 *)from, high = *((const __u64 *)from + 1);
 
-	if (!active)
-		return NULL;
-	set = *active;
-	return bpf_map_lookup_elem(&balancer_patterns, &set);
+	xway_memcpy(to, &low, sizeof(low));
+	xway_memcpy(to + 2, &high, sizeof(high));
 }
 
 xway_inline struct balancer_service *balancer_find4(const struct flow_facts *flow,
@@ -134,10 +165,11 @@ xway_inline struct balancer_service *balancer_find6(const struct flow_facts *flo
 	return NULL;
 }
 
-/* The service that a packet is for; NULL if it is for none. */
-xway_inline struct balancer_service *balancer_find_service(const struct flow_facts *flow)
+/* Looks a service up by all patterns; NULL if there is none. */
+xway_inline struct balancer_service *balancer_match(const struct flow_facts *flow, __u32 generation)
 {
-	const struct balancer_patterns *patterns = balancer_patterns_in_use();
+	__u32 set = generation & 1;
+	const struct balancer_patterns *patterns = bpf_map_lookup_elem(&balancer_patterns, &set);
 
 	if (!patterns)
 		return NULL;
@@ -150,12 +182,59 @@ xway_inline __u64 balancer_pair(const __be32 *words)
 }
 
 /*
+ * Remembers a service, or that there is none. The latter does not displace a service, so that
+ * packets to many other destinations leave the services remembered.
+ */
+xway_inline void balancer_remember(struct balancer_memo *memo, const struct flow_facts *flow,
+				   __u64 rest, const struct balancer_service *service)
+{
+	if (service)
+		xway_memcpy(&memo->rule, service, sizeof(memo->rule));
+	else if (memo->rule.table != BALANCER_NO_TABLE && memo->rest >> 32 == rest >> 32)
+		return;
+	else
+		memo->rule.table = BALANCER_NO_TABLE;
+	memo->dest[0] = balancer_pair(flow->dest);
+	memo->dest[1] = balancer_pair(flow->dest + 2);
+	memo->rest = rest;
+}
+
+/* What a packet needs of the service that it is for; NULL if it is for none. */
+xway_inline const struct balancer_rule *balancer_find_service(const struct flow_facts *flow)
+{
+	__u32 only = 0, index, generation;
+	const volatile __u32 *active = bpf_map_lookup_elem(&balancer_active, &only);
+	const struct balancer_service *service;
+	struct balancer_memo *memo;
+	__u64 dest[2], rest;
+
+	if (!active)
+		return NULL;
+	generation = *active;
+	dest[0] = balancer_pair(flow->dest);
+	dest[1] = balancer_pair(flow->dest + 2);
+	rest = flow->dest_port | (__u64)flow->protocol << 16 | (__u64)flow->is_ipv6 << 24 |
+	       (__u64)generation << 32;
+	index = ((dest[0] ^ dest[1] ^ rest) * 0x9e3779b97f4a7c15) >> (64 - BALANCER_MEMO_BITS);
+	memo = bpf_map_lookup_elem(&balancer_memos, &index);
+	if (!memo)
+		return NULL;
+	if (memo->dest[0] != dest[0] || memo->dest[1] != dest[1] || memo->rest != rest) {
+		service = balancer_match(flow, generation);
+		balancer_remember(memo, flow, rest, service);
+		if (!service)
+			return NULL;
+	}
+	return memo->rule.table != BALANCER_NO_TABLE ? &memo->rule : NULL;
+}
+
+/*
  * The hash of a flow, by the fields that the service selects. Each product has a secret factor
  * that is not multiplied by another field of the sender's choice alone; the end spreads the sum
  * over the bits of which slot, line and tag are.
  */
 xway_inline __u64 balancer_hash(const struct flow_facts *flow,
-				const struct balancer_service *service)
+				const struct balancer_rule *service)
 {
 	__u64 ports = (flow->source_port | (__u32)flow->dest_port << 16) & service->ports;
 	__u64 hash = ((balancer_pair(flow->source) & service->source[0]) + balancer_seed[0]) *

@@ -23,7 +23,7 @@ mod transient;
 
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
 pub use progress::{Measurement, Plan, Progress, Silent};
-pub use scenario::router;
+pub use scenario::{balancer, router};
 pub use selection::{Pattern, Selection};
 pub use testbed::Testbed;
 pub use transient::Transient;
@@ -44,6 +44,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario::scale::SCENARIO,
     scenario::cpu::SCENARIO,
     scenario::latency::SCENARIO,
+    scenario::balancer::SCENARIO,
     micro::chain::SCENARIO,
     micro::drop_cost::SCENARIO,
     micro::filter::SCENARIO,

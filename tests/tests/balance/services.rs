@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use functions::balancer::Config;
 use lab::frame::{Flow, TcpFlags};
-use spec::Verdict;
+use spec::{Map as _, Verdict};
 use xway_tests::bpf::balancer::{Balanced, Balancer};
 use xway_tests::stories;
 
@@ -14,6 +14,7 @@ use super::delivery::client;
 stories! {
     the_most_specific_service_has_the_packet
     what_is_for_no_service_is_the_stacks
+    services_that_were_found_are_forgotten_with_each_change
     flows_are_spread_as_the_table_says
     flows_stay_together_by_the_key_of_the_service
     balancers_with_the_same_key_agree
@@ -105,6 +106,34 @@ fn what_is_for_no_service_is_the_stacks<R: Balanced>() {
         let came = (judgement.verdict, &*judgement.reason, judgement.packet);
         assert_eq!(came, (Verdict::Pass, "no-service", packet), "{name}");
     }
+}
+
+/// The program remembers what it found for a destination. Patterns are the same in all changes but
+/// the last one, which is refused.
+fn services_that_were_found_are_forgotten_with_each_change<R: Balanced>() {
+    let mut balancer = Balancer::<R>::new(&services(&["web 192.0.2.7 tcp 80 10"]));
+    let packet = |last: u8| to(&format!("192.0.2.{last}"), 80).tcp(ACK, 1, b"").unwrap();
+    // Twice: found, then remembered.
+    let mut outcomes = |balancer: &mut Balancer<R>| {
+        [7, 8, 7, 8].map(|last| balancer.judge(&packet(last)).reason == "balanced")
+    };
+    assert_eq!(outcomes(&mut balancer), [true, false, true, false]);
+    balancer.update(&services(&["next 192.0.2.8 tcp 80 11"])).unwrap();
+    assert_eq!(outcomes(&mut balancer), [false, true, false, true]);
+    assert_eq!(number(&mut balancer, &packet(8)), 11);
+    let mut both = services(&["web 192.0.2.7 tcp 80 10", "next 192.0.2.8 tcp 80 11"]);
+    balancer.update(&both).unwrap();
+    assert_eq!(outcomes(&mut balancer), [true; 4]);
+    // A service of the same name and address has another table.
+    both.services[0].backends[0].address = "10.0.2.12".parse().unwrap();
+    balancer.update(&both).unwrap();
+    let syn = TcpFlags { syn: true, ..TcpFlags::default() };
+    let packet = to("192.0.2.7", 80).tcp(syn, 1, b"").unwrap();
+    assert_eq!(number(&mut balancer, &packet), 12);
+    let many: Vec<_> = (0..200).map(|n| format!("s{n} 192.0.2.{n} udp 80 10")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    balancer.update(&services(&many)).unwrap_err();
+    assert_eq!(outcomes(&mut balancer), [true; 4]);
 }
 
 /// Each backend has the share of its weight, as far as 2,000 flows can show.
@@ -246,7 +275,9 @@ fn a_change_that_does_not_fit_changes_nothing<R: Balanced>() {
     let contents = |balancer: &Balancer<R>| {
         let maps = balancer.maps();
         let of = |map| functions::table::read(map).unwrap();
-        (of(maps.services), of(maps.backends), of(maps.active))
+        // Its other bits are the generation, which is another one after each attempt.
+        let set = maps.active.lookup(&[0; 4]).unwrap().unwrap()[0] & 1;
+        (of(maps.services), of(maps.backends), set)
     };
     let before = contents(&balancer);
     let list: Vec<String> = (0..100).map(|n| format!("s{n} 192.0.2.{n} tcp 80 12")).collect();

@@ -1,5 +1,6 @@
 //! Figures that compare XDP with alternatives: each file is one scenario.
 
+pub mod balancer;
 mod cost;
 pub mod cpu;
 pub mod ddos;
@@ -9,3 +10,4 @@ pub mod latency;
 pub mod pass;
 pub mod router;
 pub mod scale;
+mod test_run;

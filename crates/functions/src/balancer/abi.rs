@@ -106,17 +106,15 @@ pub enum Reason {
     UnknownFragment = 8,
     Options = 9,
     TooBig = 10,
-    SentTooBig = 11,
-    IcmpLimit = 12,
-    NoRoute = 13,
-    NoNeighbour = 14,
-    NoEgress = 15,
-    NoHeadroom = 16,
-    NoChecksum = 17,
+    NoRoute = 11,
+    NoNeighbour = 12,
+    NoEgress = 13,
+    NoHeadroom = 14,
+    NoChecksum = 15,
 }
 
 impl Reason {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 16] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -128,8 +126,6 @@ impl Reason {
         Self::UnknownFragment,
         Self::Options,
         Self::TooBig,
-        Self::SentTooBig,
-        Self::IcmpLimit,
         Self::NoRoute,
         Self::NoNeighbour,
         Self::NoEgress,
@@ -151,8 +147,6 @@ impl Reason {
             Self::UnknownFragment => "unknown-fragment",
             Self::Options => "options",
             Self::TooBig => "too-big",
-            Self::SentTooBig => "sent-too-big",
-            Self::IcmpLimit => "icmp-limit",
             Self::NoRoute => "no-route",
             Self::NoNeighbour => "no-neighbour",
             Self::NoEgress => "no-egress",
@@ -346,6 +340,37 @@ impl Line {
     }
 }
 
+/// `struct balancer_memo`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Memo {
+    pub dest: [u64; 2],
+    pub rest: u64,
+    pub rule: Rule,
+}
+
+impl Memo {
+    pub const SIZE: usize = 64;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.dest.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[16..24].copy_from_slice(&self.rest.to_le_bytes());
+        bytes[24..64].copy_from_slice(&self.rule.to_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            rest: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            rule: Rule::from_bytes(&array::from_fn(|i| bytes[24 + i])),
+        }
+    }
+}
+
 /// `struct balancer_pattern4`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern4 {
@@ -447,27 +472,42 @@ impl Patterns {
     }
 }
 
-/// `struct balancer_rate`.
+/// `struct balancer_rule`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rate {
-    pub tick: u32,
-    pub errors: u32,
+pub struct Rule {
+    pub source: [u64; 2],
+    pub dest: u64,
+    pub ports: [u8; 4],
+    pub table: u32,
+    pub former: u32,
+    pub flags: u32,
 }
 
-impl Rate {
-    pub const SIZE: usize = 8;
+impl Rule {
+    pub const SIZE: usize = 40;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
-        bytes[0..4].copy_from_slice(&self.tick.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.errors.to_le_bytes());
+        for (n, item) in self.source.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[16..24].copy_from_slice(&self.dest.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.ports);
+        bytes[28..32].copy_from_slice(&self.table.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.former.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.flags.to_le_bytes());
         bytes
     }
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
-            tick: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
-            errors: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            source: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            dest: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            ports: array::from_fn(|i| bytes[24 + i]),
+            table: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+            former: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            flags: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
         }
     }
 }

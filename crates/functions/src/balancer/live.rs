@@ -2,7 +2,9 @@
 //!
 //! What packets do not meet yet is written first: backends, tables that are not in use, keys that
 //! no pattern finds. A service then changes with the one write of its entry, and the set of
-//! services with the one write that selects its patterns. What fails is taken back.
+//! services with the one write that selects its patterns. What fails is taken back. The program
+//! remembers which services it found until the generation of services changes, so each change ends
+//! with a new one.
 //!
 //! Rule: the number of a backend is given to another one only when no table and no remembered flow
 //! names it.
@@ -203,6 +205,7 @@ pub fn settle<M: Map>(maps: &Maps<'_, M>, now: u64) -> Result<usize, M::Error> {
             maps.services.update(&key.to_bytes(), &entry.to_bytes(), Expect::Present)?;
         }
     }
+    forget(maps.active)?;
     let is_wanted = |one: &abi::Backend| one.weight != 0;
     let unused = live.backends.iter().filter(|(number, one)| {
         !named.contains(number) && (!is_wanted(one) || live.service(one.service).is_none())
@@ -265,16 +268,16 @@ impl<'a, M: Map> Work<'a, M> {
         for (key, entry) in &wanted {
             self.set(self.maps.services, key.to_bytes().to_vec(), &entry.to_bytes())?;
         }
-        let active = self.maps.active.lookup(&ONLY).map_err(Error::Map)?.unwrap_or_default();
-        let active = active.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        let other = (active ^ 1) & 1;
-        let set = other.to_le_bytes();
+        let next = generation(self.maps.active).map_err(Error::Map)?.wrapping_add(1);
+        let set = (next & 1).to_le_bytes();
         self.set(self.maps.patterns, set.to_vec(), &patterns.to_bytes())?;
-        self.set(self.maps.active, ONLY.to_vec(), &set)?;
+        self.set(self.maps.active, ONLY.to_vec(), &next.to_le_bytes())?;
         let old: Vec<_> = self.live.services.keys().copied().collect();
         for key in old.iter().filter(|key| !wanted.contains_key(key)) {
             self.remove(self.maps.services, key.to_bytes().to_vec())?;
         }
+        // A pattern that remains found them until now.
+        forget(self.maps.active).map_err(Error::Map)?;
         Ok(change)
     }
 
@@ -381,7 +384,20 @@ impl<'a, M: Map> Work<'a, M> {
                 None => map.delete(&key).is_ok(),
             };
         }
+        let _forgotten = forget(self.maps.active).is_ok();
     }
+}
+
+/// The generation of services and patterns, of which the lowest bit selects the patterns.
+fn generation<M: Map>(active: &M) -> Result<u32, M::Error> {
+    let value = active.lookup(&ONLY)?.unwrap_or_default();
+    Ok(value.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
+}
+
+/// Begins a generation with the same patterns: the program forgets which services it found.
+fn forget<M: Map>(active: &M) -> Result<(), M::Error> {
+    let next = generation(active)?.wrapping_add(2);
+    active.update(&ONLY, &next.to_le_bytes(), Expect::Any)
 }
 
 /// The backend of each slot, by number.

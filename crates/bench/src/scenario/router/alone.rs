@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use kernel::{LoadOptions, Object, Program, TestRun};
-use spec::asm::{self, Assembler};
-use spec::{Input, ProgramKind, Spec, Verdict};
+use spec::{Input, Verdict};
 
 use super::frames::{FRAMES, Frames, Rewrite};
 use super::net::Net;
 use super::packets::Packets;
 use super::way::{Loaded, Setup, Way};
 use crate::harness::{Arm, Value};
+use crate::scenario::test_run::{BATCH, FEWEST, NOTHING, fastest, nothing};
 
 /// A way that is measured alone.
 #[derive(Clone, Debug)]
@@ -137,25 +137,3 @@ impl Case {
         Ok(f64::from(outcome.duration_ns))
     }
 }
-
-/// Mean of the fastest quarter.
-fn fastest(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.truncate(times.len().div_ceil(4));
-    times.iter().sum::<f64>() / times.len() as f64
-}
-
-/// A program without anything to do.
-fn nothing() -> Result<Spec> {
-    let mut program = Assembler::new(NOTHING, ProgramKind::XDP);
-    program.verdict(Verdict::Pass);
-    let mut object = asm::Object::new(NOTHING, "Dual MIT/GPL");
-    object.program(program);
-    Ok(object.finish()?)
-}
-
-const NOTHING: &str = "nothing";
-/// Runs of one batch: each destination once, and short beside a time slice.
-const BATCH: u32 = 20_000;
-/// Batches of each program in a turn, at least.
-const FEWEST: usize = 8;
