@@ -85,17 +85,13 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 	return balancer_flags(former) & BALANCER_DEAD ? current : former;
 }
 
-/*
- * Finds the service and the backend of a packet; XWAY_BALANCED if there are both. This and what
- * follows are functions of their own, so that each is verified once, not for each path before it.
- */
-xway_global int balancer_decide(const struct flow_facts *flow, struct packet_choice *choice)
+/* Finds the service and the backend of a packet; XWAY_BALANCED if there are both. */
+xway_inline enum xway_reason balancer_decide(const struct flow_facts *flow,
+					     struct packet_choice *choice)
 {
 	const struct balancer_rule *service;
 	const struct fragment_first *first;
 
-	if (!flow || !choice)
-		return XWAY_NO_SERVICE;
 	if (flow->is_later) {
 		first = balancer_first(flow);
 		if (!first)
@@ -180,19 +176,6 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 	return balancer_wrap(ctx, &tunnel, hop, link & BALANCER_LINK_MASK);
 }
 
-xway_global int balancer_deliver_near(struct xdp_md *ctx, const struct flow_facts *flow,
-				      struct packet_choice *choice, __u32 link)
-{
-	return flow && choice ? balancer_deliver(ctx, flow, choice, link, 0) : XWAY_TRUNCATED;
-}
-
-/* As above, for frames of several buffers. */
-xway_global int balancer_deliver_far(struct xdp_md *ctx, const struct flow_facts *flow,
-				     struct packet_choice *choice, __u32 link)
-{
-	return flow && choice ? balancer_deliver(ctx, flow, choice, link, 1) : XWAY_TRUNCATED;
-}
-
 /* Bytes of the frame before a position. */
 xway_inline __u32 balancer_offset(const struct xdp_md *ctx, const void *at)
 {
@@ -211,8 +194,7 @@ xway_inline enum xway_reason balancer_send(struct xdp_md *ctx, const struct flow
 
 	if (reason != XWAY_BALANCED)
 		return reason;
-	return frags ? balancer_deliver_far(ctx, flow, choice, link) :
-		       balancer_deliver_near(ctx, flow, choice, link);
+	return balancer_deliver(ctx, flow, choice, link, frags);
 }
 
 xway_inline enum xway_reason balancer_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,

@@ -106,15 +106,17 @@ pub enum Reason {
     UnknownFragment = 8,
     Options = 9,
     TooBig = 10,
-    NoRoute = 11,
-    NoNeighbour = 12,
-    NoEgress = 13,
-    NoHeadroom = 14,
-    NoChecksum = 15,
+    SentTooBig = 11,
+    IcmpLimit = 12,
+    NoRoute = 13,
+    NoNeighbour = 14,
+    NoEgress = 15,
+    NoHeadroom = 16,
+    NoChecksum = 17,
 }
 
 impl Reason {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -126,6 +128,8 @@ impl Reason {
         Self::UnknownFragment,
         Self::Options,
         Self::TooBig,
+        Self::SentTooBig,
+        Self::IcmpLimit,
         Self::NoRoute,
         Self::NoNeighbour,
         Self::NoEgress,
@@ -147,6 +151,8 @@ impl Reason {
             Self::UnknownFragment => "unknown-fragment",
             Self::Options => "options",
             Self::TooBig => "too-big",
+            Self::SentTooBig => "sent-too-big",
+            Self::IcmpLimit => "icmp-limit",
             Self::NoRoute => "no-route",
             Self::NoNeighbour => "no-neighbour",
             Self::NoEgress => "no-egress",
@@ -468,6 +474,31 @@ impl Patterns {
             }),
             count4: u32::from_le_bytes(array::from_fn(|i| bytes[448 + i])),
             count6: u32::from_le_bytes(array::from_fn(|i| bytes[452 + i])),
+        }
+    }
+}
+
+/// `struct balancer_rate`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate {
+    pub tick: u32,
+    pub errors: u32,
+}
+
+impl Rate {
+    pub const SIZE: usize = 8;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.tick.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.errors.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            tick: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            errors: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
         }
     }
 }
