@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::route::{Config, OBJECT, PROGRAM_FRAGS};
+use functions::route::{Config, IcmpErrors, OBJECT, PROGRAM_FRAGS};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use lab::{Capture, Router};
@@ -202,8 +202,12 @@ fn finding(frame: &Hostile, ours: &Judgement, linux: Option<&Vec<u8>>) -> Option
 fn what_is_translated_leaves_as_from_linux() {
     let Settings { frames: total, seed } = Settings::from_environment(3000, 0x5eed_0029);
     let linux = Linux::new();
-    let mut kernel = Forward::<KernelRuntime>::new(&TRANSLATIONS);
-    let mut engine = Forward::<VmRuntime>::new(&TRANSLATIONS);
+    // What is sent on is compared; errors about the rest are those of `route::nat`.
+    let icmp_errors = IcmpErrors { send: false, ..IcmpErrors::default() };
+    let translations = TRANSLATIONS.iter().map(|text| text.parse().unwrap()).collect();
+    let config = Config { translations, icmp_errors, ..Config::default() };
+    let mut kernel = Forward::<KernelRuntime>::with(&config);
+    let mut engine = Forward::<VmRuntime>::with(&config);
     let mut random = Random::new(seed);
     let (mut findings, mut known) = (Vec::new(), BTreeMap::new());
     let (mut done, mut translated) = (0, 0_u64);
