@@ -70,7 +70,7 @@ xway_inline __u8 balancer_flags(__u32 number)
 
 /* The number of a flow's backend, or BALANCER_NONE. */
 xway_inline __u32 balancer_choose(const struct flow_facts *flow,
-				  const struct balancer_rule *service, __u64 hash)
+				  const struct service_rule *service, __u64 hash)
 {
 	__u32 current = balancer_slot(service->table, hash), former = BALANCER_NONE;
 	__u32 signal = flow->signal;
@@ -89,7 +89,7 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 xway_inline enum xway_reason balancer_decide(const struct flow_facts *flow,
 					     struct packet_choice *choice)
 {
-	const struct balancer_rule *service;
+	const struct service_rule *service;
 	const struct fragment_first *first;
 
 	if (flow->is_later) {

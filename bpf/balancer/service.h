@@ -46,7 +46,7 @@ struct {
 } balancer_services SEC(".maps");
 
 /* What a packet needs of its service: the beginning of `struct balancer_service`. */
-struct balancer_rule {
+struct service_rule {
 	__u64 source[2];
 	__u64 dest;
 	__be32 ports;
@@ -54,17 +54,17 @@ struct balancer_rule {
 	__u32 former;
 	__u32 flags;
 };
-_Static_assert(sizeof(struct balancer_rule) == 40, "no hidden padding");
+_Static_assert(sizeof(struct service_rule) == 40, "no hidden padding");
 
 /* What was found for a destination. */
-struct balancer_memo {
+struct service_memo {
 	__u64 dest[2];
 	/* Port, protocol, family and generation; 0 in an entry that is empty. */
 	__u64 rest;
 	/* Its table is BALANCER_NO_TABLE if there is no service. */
-	struct balancer_rule rule;
+	struct service_rule rule;
 };
-_Static_assert(sizeof(struct balancer_memo) == 64, "one cache line");
+_Static_assert(sizeof(struct service_memo) == 64, "one cache line");
 
 #define BALANCER_MEMO_BITS 10
 
@@ -73,7 +73,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1 << BALANCER_MEMO_BITS);
 	__type(key, __u32);
-	__type(value, struct balancer_memo);
+	__type(value, struct service_memo);
 } balancer_memos SEC(".maps");
 
 /* The flow of a packet, in the direction from the client to the service. */
@@ -185,7 +185,7 @@ xway_inline __u64 balancer_pair(const __be32 *words)
  * Remembers a service, or that there is none. The latter does not displace a service, so that
  * packets to many other destinations leave the services remembered.
  */
-xway_inline void balancer_remember(struct balancer_memo *memo, const struct flow_facts *flow,
+xway_inline void balancer_remember(struct service_memo *memo, const struct flow_facts *flow,
 				   __u64 rest, const struct balancer_service *service)
 {
 	if (service)
@@ -200,12 +200,12 @@ xway_inline void balancer_remember(struct balancer_memo *memo, const struct flow
 }
 
 /* What a packet needs of the service that it is for; NULL if it is for none. */
-xway_inline const struct balancer_rule *balancer_find_service(const struct flow_facts *flow)
+xway_inline const struct service_rule *balancer_find_service(const struct flow_facts *flow)
 {
 	__u32 only = 0, index, generation;
 	const volatile __u32 *active = bpf_map_lookup_elem(&balancer_active, &only);
 	const struct balancer_service *service;
-	struct balancer_memo *memo;
+	struct service_memo *memo;
 	__u64 dest[2], rest;
 
 	if (!active)
@@ -234,7 +234,7 @@ xway_inline const struct balancer_rule *balancer_find_service(const struct flow_
  * over the bits of which slot, line and tag are.
  */
 xway_inline __u64 balancer_hash(const struct flow_facts *flow,
-				const struct balancer_rule *service)
+				const struct service_rule *service)
 {
 	__u64 ports = (flow->source_port | (__u32)flow->dest_port << 16) & service->ports;
 	__u64 hash = ((balancer_pair(flow->source) & service->source[0]) + balancer_seed[0]) *

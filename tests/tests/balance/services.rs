@@ -114,7 +114,7 @@ fn services_that_were_found_are_forgotten_with_each_change<R: Balanced>() {
     let mut balancer = Balancer::<R>::new(&services(&["web 192.0.2.7 tcp 80 10"]));
     let packet = |last: u8| to(&format!("192.0.2.{last}"), 80).tcp(ACK, 1, b"").unwrap();
     // Twice: found, then remembered.
-    let mut outcomes = |balancer: &mut Balancer<R>| {
+    let outcomes = |balancer: &mut Balancer<R>| {
         [7, 8, 7, 8].map(|last| balancer.judge(&packet(last)).reason == "balanced")
     };
     assert_eq!(outcomes(&mut balancer), [true, false, true, false]);

@@ -346,37 +346,6 @@ impl Line {
     }
 }
 
-/// `struct balancer_memo`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Memo {
-    pub dest: [u64; 2],
-    pub rest: u64,
-    pub rule: Rule,
-}
-
-impl Memo {
-    pub const SIZE: usize = 64;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        for (n, item) in self.dest.iter().enumerate() {
-            let at = n * 8;
-            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
-        }
-        bytes[16..24].copy_from_slice(&self.rest.to_le_bytes());
-        bytes[24..64].copy_from_slice(&self.rule.to_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
-            rest: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            rule: Rule::from_bytes(&array::from_fn(|i| bytes[24 + i])),
-        }
-    }
-}
-
 /// `struct balancer_pattern4`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern4 {
@@ -499,46 +468,6 @@ impl Rate {
         Self {
             tick: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
             errors: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
-        }
-    }
-}
-
-/// `struct balancer_rule`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rule {
-    pub source: [u64; 2],
-    pub dest: u64,
-    pub ports: [u8; 4],
-    pub table: u32,
-    pub former: u32,
-    pub flags: u32,
-}
-
-impl Rule {
-    pub const SIZE: usize = 40;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        for (n, item) in self.source.iter().enumerate() {
-            let at = n * 8;
-            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
-        }
-        bytes[16..24].copy_from_slice(&self.dest.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.ports);
-        bytes[28..32].copy_from_slice(&self.table.to_le_bytes());
-        bytes[32..36].copy_from_slice(&self.former.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.flags.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            source: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
-            dest: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            ports: array::from_fn(|i| bytes[24 + i]),
-            table: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
-            former: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
-            flags: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
         }
     }
 }
