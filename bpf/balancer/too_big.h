@@ -144,24 +144,32 @@ xway_inline int balancer_make_error(struct xdp_md *ctx, __u32 length, __u32 fram
 }
 
 /*
- * Sends the error about a packet that does not fit into an MTU, in a frame of this number of bytes:
- * why the packet is not delivered.
+ * Sends the error about a packet of this length, in a frame of this number of bytes, that does not
+ * fit into an MTU: why the packet is not delivered. It has no pointer to the facts of the flow: see
+ * balancer_keep().
  */
-xway_global int balancer_refuse(struct xdp_md *ctx, const struct flow_facts *flow, __u32 frame,
-				__u32 mtu)
+xway_global int balancer_refuse_packet(struct xdp_md *ctx, __u32 length, __u32 frame, __u32 mtu,
+				       __u32 is_ipv6)
 {
 	int made;
 
-	if (!flow || flow->signal == BALANCER_ERROR || flow->is_later || flow->may_fragment)
-		return XWAY_TOO_BIG;
 	if (balancer_is_over_limit())
 		return XWAY_ICMP_LIMIT;
-	if (flow->is_ipv6)
-		made = balancer_make_error(ctx, flow->length, frame,
+	if (is_ipv6)
+		made = balancer_make_error(ctx, length, frame,
 					   mtu < BALANCER_MIN_MTU6 ? BALANCER_MIN_MTU6 : mtu, 1);
 	else
-		made = balancer_make_error(ctx, flow->length, frame, mtu, 0);
+		made = balancer_make_error(ctx, length, frame, mtu, 0);
 	return made > 0 ? XWAY_SENT_TOO_BIG : XWAY_TOO_BIG;
+}
+
+/* As above, unless there may be no error about the packet. */
+xway_inline int balancer_refuse(struct xdp_md *ctx, const struct flow_facts *flow, __u32 frame,
+				__u32 mtu)
+{
+	if (flow->signal == BALANCER_ERROR || flow->is_later || flow->may_fragment)
+		return XWAY_TOO_BIG;
+	return balancer_refuse_packet(ctx, flow->length, frame, mtu, flow->is_ipv6);
 }
 
 #endif
