@@ -310,7 +310,6 @@ xway_inline int balancer_packet(struct xdp_md *ctx, int frags)
 	__u32 verdict = balancer_verdict(ctx, reason, choice.egress);
 	struct xway_count *count;
 
-
 	if (reason == XWAY_BALANCED) {
 		count = bpf_map_lookup_elem(&balancer_counts, &choice.number);
 		if (count) {

@@ -12,6 +12,7 @@
 #include "balancer.abi.h"
 
 #include <xway/bpf.h>
+#include <xway/frame.h>
 
 #include "service.h"
 
@@ -59,12 +60,6 @@ xway_inline int balancer_protocol(const struct balancer_backend *backend, int is
 	return is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
 }
 
-xway_inline __u64 balancer_mac(const __u8 *mac)
-{
-	return *(const __u16 *)mac | (__u64) * (const __u16 *)(mac + 2) << 16 |
-	       (__u64) * (const __u16 *)(mac + 4) << 32;
-}
-
 /* Asks the kernel for the way to a backend. */
 xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *backend,
 			     struct balancer_hop *hop)
@@ -99,8 +94,8 @@ xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *
 	if (!bpf_map_lookup_elem(&xway_tx, &hop->ifindex))
 		return 0;
 	hop->reason = XWAY_BALANCED;
-	hop->dest = balancer_mac(fib.dmac);
-	hop->source = balancer_mac(fib.smac);
+	hop->dest = xway_mac(fib.dmac);
+	hop->source = xway_mac(fib.smac);
 	return 0;
 }
 

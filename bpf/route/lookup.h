@@ -125,14 +125,14 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, str
 		return result != BPF_FIB_LKUP_RET_NO_NEIGH;
 	}
 	way->egress = route_port_of(fib->ifindex);
-	way->mac = route_mac(fib->dmac);
+	way->mac = xway_mac(fib->dmac);
 	port = route_port(way->egress);
 	if (!port) {
 		route_refuse(way, XWAY_NO_EGRESS);
 		return 1;
 	}
-	if (port->mac != route_mac(fib->smac))
-		port->mac = route_mac(fib->smac);
+	if (port->mac != xway_mac(fib->smac))
+		port->mac = xway_mac(fib->smac);
 	way->mac |= (__u64)route_hop_of(way->egress, port->epoch, way->mac) << ROUTE_MAC_BITS;
 	return 1;
 }

@@ -14,6 +14,7 @@
 #include "route.abi.h"
 
 #include <xway/bpf.h>
+#include <xway/frame.h>
 #include <xway/parse.h>
 
 #include "scratch.h"
@@ -96,12 +97,6 @@ xway_inline __u32 route_tagged_as(__u32 ingress, __u32 bytes)
 	return (ingress + 1) << 4 | bytes;
 }
 
-xway_inline __u64 route_mac(const __u8 *mac)
-{
-	return *(const __u16 *)mac | (__u64) * (const __u16 *)(mac + 2) << 16 |
-	       (__u64) * (const __u16 *)(mac + 4) << 32;
-}
-
 /* Number of the port of an interface, or ROUTE_UNKNOWN_PORT. */
 xway_inline __u32 route_port_of(__u32 ifindex)
 {
@@ -142,7 +137,7 @@ xway_inline int route_is_own_mac(const struct ethhdr *eth, __u32 ingress)
 	if (route_any_mac)
 		return 1;
 	port = route_port(ingress);
-	return port && port->mac == route_mac(eth->h_dest);
+	return port && port->mac == xway_mac(eth->h_dest);
 }
 
 /*
@@ -161,9 +156,9 @@ xway_inline int route_is_new_mac(struct xdp_md *ctx, const struct ethhdr *eth,
 	if (bpf_fib_lookup(ctx, back, sizeof(*back), 0) != BPF_FIB_LKUP_RET_SUCCESS ||
 	    back->ifindex != port->ifindex)
 		return 0;
-	now = route_mac(back->smac);
+	now = xway_mac(back->smac);
 	port->mac = now;
-	return now == route_mac(eth->h_dest);
+	return now == xway_mac(eth->h_dest);
 }
 
 xway_inline int route_is_new_mac4(struct xdp_md *ctx, const struct ethhdr *eth,

@@ -30,4 +30,11 @@ xway_inline __u64 xway_frame_bytes(struct xdp_md *ctx, int frags)
 	return xway_data_end(ctx) - xway_data(ctx);
 }
 
+/* The six bytes of a MAC address, in a number as in memory. */
+xway_inline __u64 xway_mac(const __u8 *mac)
+{
+	return *(const __u16 *)mac | (__u64) * (const __u16 *)(mac + 2) << 16 |
+	       (__u64) * (const __u16 *)(mac + 4) << 32;
+}
+
 #endif

@@ -37,15 +37,13 @@ pub struct ServicePlan {
 /// # Errors
 /// A service has too many backends.
 pub fn plan(old: &Config, new: &Config) -> Result<PlanReport, choice::Error> {
-    let find = |config: &Config, name: &str| -> Option<Service> {
-        config.services.iter().find(|one| one.name == name).cloned()
-    };
     let all = old.services.iter().chain(&new.services).map(|one| one.name.clone());
     let mut services = Vec::new();
     for name in all.collect::<BTreeSet<_>>() {
-        let before = find(old, &name).map_or(Ok(None), |one| chosen(old, &one))?;
-        let after = find(new, &name).map_or(Ok(None), |one| chosen(new, &one))?;
-        let change = match (find(old, &name), find(new, &name)) {
+        let (was, is) = (find(old, &name), find(new, &name));
+        let before = was.map_or(Ok(None), |one| chosen(old, one))?;
+        let after = is.map_or(Ok(None), |one| chosen(new, one))?;
+        let change = match (was, is) {
             (None, _) => "added",
             (_, None) => "removed",
             _ => "in-both",
@@ -67,6 +65,10 @@ pub fn plan(old: &Config, new: &Config) -> Result<PlanReport, choice::Error> {
     let moved: u32 = services.iter().map(|one| one.moved).sum();
     let even = services.iter().map(|one| one.even).fold(0.0, f64::max);
     Ok(PlanReport { moved: f64::from(moved) / slots, even, services })
+}
+
+fn find<'c>(config: &'c Config, name: &str) -> Option<&'c Service> {
+    config.services.iter().find(|one| one.name == name)
 }
 
 /// The table of a service; `None` if no backend gets new connections.
