@@ -86,7 +86,7 @@ struct balancer_key {
 	__be16 port;
 	/* ICMP for echo requests of both families. */
 	__u8 protocol;
-	/* Of the address, 96 more for IPv4, and of the port. */
+	/* Of the address, as the family counts them, and of the port. */
 	__u8 address_bits;
 	__u8 port_bits;
 	__u8 zero[3];

@@ -9,6 +9,7 @@ use functions::balancer::{self, Change, Config, Error, Maps, PROGRAM, TX};
 use kernel::KernelRuntime;
 use lab::{LinkOptions, Router};
 use spec::{Expect, Input, Map as _, Spec};
+use sys::thread::monotonic_ns;
 use vm::world::World;
 use vm::{Options, VmRuntime};
 
@@ -29,6 +30,8 @@ pub trait Balanced: Arm {
     type Site: std::fmt::Debug;
     fn build(spec: &Spec, config: &Config) -> (Self::Site, Judge<Self>, [u32; 2]);
     fn judge(site: &Self::Site, judge: &mut Judge<Self>, input: &Input) -> Judgement;
+    /// The monotonic clock that programs read, in nanoseconds.
+    fn now() -> u64;
 }
 
 #[derive(Debug)]
@@ -109,6 +112,10 @@ impl Balanced for KernelRuntime {
     fn judge(site: &Router, judge: &mut Judge, input: &Input) -> Judgement {
         site.b.run(|| judge.judge_input(input)).unwrap()
     }
+
+    fn now() -> u64 {
+        monotonic_ns()
+    }
 }
 
 impl Balanced for VmRuntime {
@@ -130,6 +137,11 @@ impl Balanced for VmRuntime {
 
     fn judge((): &(), judge: &mut Judge<Self>, input: &Input) -> Judgement {
         judge.judge_input(input)
+    }
+
+    /// That of the engine begins with it.
+    fn now() -> u64 {
+        0
     }
 }
 

@@ -175,6 +175,16 @@ pub enum ConfigError {
     Vni { service: String, vni: u32 },
     #[error("`source` has two entries of one family: {0} and {1}")]
     Sources(Prefix, Prefix),
+    #[error(
+        "services `{first}` and `{second}` both have {shared} of the same address: give one of \
+         them other ports, or another address"
+    )]
+    Overlap { first: String, second: String, shared: String },
+    #[error(
+        "the services of {family} have {count} combinations of prefix length and size of port \
+         ranges; at most {most} are possible"
+    )]
+    Patterns { family: &'static str, count: usize, most: usize },
 }
 
 impl State {
@@ -190,9 +200,8 @@ impl State {
 }
 
 impl Config {
-    /// # Errors
-    /// What contradicts itself.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// Checks each service by itself.
+    pub(super) fn check_each(&self) -> Result<(), ConfigError> {
         for (number, one) in self.source.iter().enumerate() {
             let is_ipv4 = |one: &Network| one.0.address().is_ipv4();
             let same = |other: &&Network| is_ipv4(other) == is_ipv4(one);

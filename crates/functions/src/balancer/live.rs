@@ -18,7 +18,7 @@ use super::abi;
 use super::choice::{self, SLOTS, Table};
 use super::config::{Config, ConfigError, Service, State};
 use super::memory::{Remembered, remembered};
-use super::service::{self, NO_TABLE, TooManyPatterns, mapped};
+use super::service::{self, NO_TABLE, mapped};
 use super::{ACTIVE, BACKENDS, FLOWS, PATTERNS, SERVICES, TABLES, tunnel};
 
 /// The program's maps, named as in the object.
@@ -76,8 +76,6 @@ pub struct Moved {
 pub enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error(transparent)]
-    Patterns(#[from] TooManyPatterns),
     #[error("service `{service}`: {error}")]
     Choice { service: String, error: choice::Error },
     #[error("there is no space for more {0}: load the balancer again with `--replace`")]
@@ -122,13 +120,23 @@ impl Live {
     pub fn others(&self, service: &str, is_known: impl Fn(IpAddr) -> bool) -> Vec<(u16, IpAddr)> {
         let id = service::id(service);
         let own = self.backends.iter().filter(|(_, one)| one.service == id);
-        let own = own
-            .map(|(number, one)| (*number, IpAddr::V6(Ipv6Addr::from(one.address)).to_canonical()));
+        let own = own.filter_map(|(number, _)| Some((*number, self.address(*number)?)));
         own.filter(|(_, address)| !is_known(*address)).collect()
     }
 
+    /// The address of a backend.
+    #[must_use]
+    pub fn address(&self, number: u16) -> Option<IpAddr> {
+        self.backends.get(&number).map(|one| Ipv6Addr::from(one.address).to_canonical())
+    }
+
+    /// Whether flows of a backend move to others.
+    pub(super) fn is_dead(&self, number: u16) -> bool {
+        self.backends.get(&number).is_some_and(|one| one.flags & tunnel::DEAD != 0)
+    }
+
     /// The entry of a service that has this id.
-    fn service(&self, id: u32) -> Option<&abi::Service> {
+    pub(super) fn service(&self, id: u32) -> Option<&abi::Service> {
         self.services.values().find(|one| one.id == id)
     }
 
@@ -149,6 +157,17 @@ pub fn slots<M: Map>(tables: &M, table: u32) -> Result<Vec<u16>, M::Error> {
         slots.extend(line.slots);
     }
     Ok(slots)
+}
+
+/// The backend of a slot in a table, by number; `None` if it has none.
+///
+/// # Errors
+/// A map's own.
+pub(super) fn slot<M: Map>(tables: &M, table: u32, slot: u16) -> Result<Option<u16>, M::Error> {
+    let (line, at) = (usize::from(slot) / LINE, usize::from(slot) % LINE);
+    let bytes = tables.lookup(&(table * LINES + line as u32).to_le_bytes())?.unwrap_or_default();
+    let line = bytes.first_chunk().map(abi::Line::from_bytes).unwrap_or_default();
+    Ok(Some(line.slots[at]).filter(|number| *number != NONE))
 }
 
 /// Brings live maps to a configuration: each service meets its old backends or its new ones.

@@ -1,5 +1,7 @@
 //! The memory of flows, as user space reads it.
 
+use spec::Map;
+
 use super::abi::{self, Cells, Kind};
 
 /// `BALANCER_TIME_MASK`.
@@ -15,6 +17,8 @@ pub(super) fn lines(flows: u32) -> u32 {
 /// A flow that a cell remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remembered {
+    /// Upper half of the hash of the flow; its upper half is the slot.
+    pub tag: u32,
     pub slot: u16,
     /// Number of the backend.
     pub backend: u16,
@@ -28,6 +32,7 @@ pub(super) fn remembered(bytes: &[u8], now: u64) -> impl Iterator<Item = Remembe
     let line = bytes.first_chunk().map_or_else(Cells::default, Cells::from_bytes);
     let now = now >> TIME_SHIFT;
     line.cells.into_iter().filter(|cell| *cell != 0).map(move |cell| Remembered {
+        tag: (cell >> 32) as u32,
         slot: (cell >> 48) as u16,
         backend: (cell >> 16) as u16,
         kind: match cell >> 14 & 3 {
@@ -38,6 +43,26 @@ pub(super) fn remembered(bytes: &[u8], now: u64) -> impl Iterator<Item = Remembe
         },
         age: (now.wrapping_sub(cell) & TIME) as u16,
     })
+}
+
+/// What is remembered in the line of cells that a hash selects; `now` is the monotonic clock in
+/// nanoseconds.
+///
+/// # Errors
+/// The map's own.
+pub(super) fn of_hash<M: Map>(map: &M, hash: u64, now: u64) -> Result<Vec<Remembered>, M::Error> {
+    let mut lines = 1;
+    while lines < MOST_LINES && map.lookup(&(2 * lines - 1).to_le_bytes())?.is_some() {
+        lines *= 2;
+    }
+    let line = map.lookup(&(hash as u32 & (lines - 1)).to_le_bytes())?.unwrap_or_default();
+    Ok(remembered(&line, now).collect())
+}
+
+/// By kind, the global `balancer_life`: how long cells are kept, in units of 2^31 nanoseconds.
+pub(super) fn lifetimes(bytes: &[u8]) -> [u32; 4] {
+    let word = |n: usize| bytes.get(4 * n..).and_then(|rest| rest.first_chunk());
+    std::array::from_fn(|n| word(n).map_or(0, |bytes| u32::from_le_bytes(*bytes)))
 }
 
 /// `BALANCER_WAYS`.

@@ -7,6 +7,8 @@
 pub mod abi;
 pub mod choice;
 mod config;
+mod explain;
+mod flow;
 mod live;
 mod memory;
 mod object;
@@ -18,6 +20,8 @@ pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
     State, Tunnel,
 };
+pub use explain::{Constants, DecidedBy, Explanation, explain};
+pub use flow::Flow;
 pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
 pub use memory::Remembered;
 

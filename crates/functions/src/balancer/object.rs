@@ -14,7 +14,7 @@ impl Config {
     pub fn apply(&self, spec: &mut Spec) -> Result<(), spec::Error> {
         let backends: usize = self.services.iter().map(|one| one.backends.len()).sum();
         let keys: usize = self.services.iter().map(|one| service::keys(one).len()).sum();
-        let tables = (2 * self.services.len() + FREE_TABLES).next_power_of_two();
+        let tables = TABLES_EACH * (self.services.len() + FREE_SERVICES);
         let lines = memory::lines(if self.flows == 0 { FLOWS_KEPT } else { self.flows });
         let room = |count: usize, most| (2 * count).next_power_of_two().clamp(64, most) as u32;
         for def in &mut spec.maps {
@@ -43,8 +43,10 @@ fn seed(key: &str) -> Vec<u8> {
 
 /// Numbers in `balancer_seed`.
 const SEEDS: u32 = 6;
-/// Tables beyond two for each service: a change needs two more.
-const FREE_TABLES: usize = 4;
+/// Tables of a service: two, and two that a change writes before they are in use.
+const TABLES_EACH: usize = 4;
+/// Services that can be added later.
+const FREE_SERVICES: usize = 2;
 /// Flows that can be remembered without a setting: 1 MiB.
 const FLOWS_KEPT: u32 = 65536;
 const MOST_KEYS: usize = 1 << 20;

@@ -1,30 +1,19 @@
 //! The keys under which a service is found, and the patterns of these keys.
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 
 use packet::IpProtocol;
 
 use super::abi;
-use super::config::{Config, Datagrams, FlowKey, Ports, Protocol, Service};
+use super::config::{Config, ConfigError, Datagrams, FlowKey, Ports, Protocol, Service};
 
 /// Patterns of a family: `BALANCER_PATTERNS`.
 const MOST: usize = 16;
 /// `BALANCER_KEEPS_DATAGRAMS`.
-const KEEPS_DATAGRAMS: u32 = 1;
+pub(super) const KEEPS_DATAGRAMS: u32 = 1;
 /// `BALANCER_NO_TABLE`.
 pub(super) const NO_TABLE: u32 = u32::MAX;
-
-/// Services need more combinations of prefix lengths and port ranges than there are patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the services of {family} have {count} combinations of prefix length and size of port \
-     ranges; at most {MOST} are possible"
-)]
-pub struct TooManyPatterns {
-    family: &'static str,
-    count: usize,
-}
 
 /// An address as in the maps: IPv4 is mapped into IPv6.
 pub(super) fn mapped(address: IpAddr) -> [u8; 16] {
@@ -39,13 +28,18 @@ pub(super) fn id(name: &str) -> u32 {
     super::choice::id(name.as_bytes()) as u32
 }
 
-/// The keys of a service: one for each block of its ports.
-pub(super) fn keys(service: &Service) -> Vec<abi::Key> {
-    let protocol = match service.protocol {
+/// As in the keys.
+pub(super) const fn number(protocol: Protocol) -> IpProtocol {
+    match protocol {
         Protocol::Tcp => IpProtocol::TCP,
         Protocol::Udp => IpProtocol::UDP,
         Protocol::Icmp => IpProtocol::ICMP,
-    };
+    }
+}
+
+/// The keys of a service: one for each block of its ports.
+pub(super) fn keys(service: &Service) -> Vec<abi::Key> {
+    let protocol = number(service.protocol);
     let key = |(port, port_bits): (u16, u8)| abi::Key {
         address: mapped(service.address.0.address()),
         port: port.to_be_bytes(),
@@ -55,6 +49,20 @@ pub(super) fn keys(service: &Service) -> Vec<abi::Key> {
         zero: [0; 3],
     };
     blocks(service.port).into_iter().map(key).collect()
+}
+
+/// The service that packets to a destination are for.
+pub(super) fn of_flow(config: &Config, protocol: Protocol, to: SocketAddr) -> Option<&Service> {
+    let of_protocol = config.services.iter().filter(|one| one.protocol == protocol);
+    let with_keys = of_protocol.filter(|one| one.address.0.contains(to.ip())).flat_map(|one| {
+        let matches = |key: &abi::Key| {
+            let port = to.port() & u16::from_be_bytes(port_mask(key.port_bits));
+            u16::from_be_bytes(key.port) == port
+        };
+        let keys = keys(one).into_iter().filter(matches);
+        keys.map(move |key| ((key.address_bits, key.port_bits), one))
+    });
+    with_keys.max_by_key(|(pattern, _)| *pattern).map(|(_, service)| service)
 }
 
 /// Ports as blocks, each of which is a number and its significant bits.
@@ -110,11 +118,33 @@ fn source_mask(bits: u32) -> [u64; 2] {
 }
 
 /// The patterns of all services, the most specific first.
-pub(super) fn patterns(config: &Config) -> Result<abi::Patterns, TooManyPatterns> {
+///
+/// # Errors
+/// Services need too many, or two services have the same key, so that only one would be found.
+pub(super) fn patterns(config: &Config) -> Result<abi::Patterns, ConfigError> {
     let mut found = [BTreeSet::new(), BTreeSet::new()];
+    let (mut owners, mut ranges) = (BTreeMap::new(), BTreeMap::new());
     for service in &config.services {
         let family = usize::from(service.address.0.address().is_ipv6());
-        found[family].extend(keys(service).iter().map(|key| (key.address_bits, key.port_bits)));
+        let overlap = |first: &Service, ports| ConfigError::Overlap {
+            first: first.name.clone(),
+            second: service.name.clone(),
+            shared: format!("{} port {ports}", service.protocol),
+        };
+        let same =
+            ranges.entry((service.address, service.protocol)).or_insert_with(Vec::<&Service>::new);
+        for other in same.iter() {
+            if let Some(ports) = ambiguous(service.port, other.port) {
+                return Err(overlap(other, ports));
+            }
+        }
+        same.push(service);
+        for key in keys(service) {
+            if let Some(first) = owners.insert(key, service) {
+                return Err(overlap(first, ports_of(&key)));
+            }
+            found[family].insert((key.address_bits, key.port_bits));
+        }
     }
     let [v4, v6] = found;
     let (count4, count6) = (count(&v4, "IPv4")?, count(&v6, "IPv6")?);
@@ -130,9 +160,46 @@ pub(super) fn patterns(config: &Config) -> Result<abi::Patterns, TooManyPatterns
     Ok(patterns)
 }
 
-fn count(found: &BTreeSet<(u8, u8)>, family: &'static str) -> Result<u32, TooManyPatterns> {
-    let count = found.len();
-    if count > MOST { Err(TooManyPatterns { family, count }) } else { Ok(count as u32) }
+impl Config {
+    /// # Errors
+    /// What contradicts itself.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_each()?;
+        patterns(self).map(drop)
+    }
+}
+
+fn count(found: &BTreeSet<(u8, u8)>, family: &'static str) -> Result<u32, ConfigError> {
+    let (count, most) = (found.len(), MOST);
+    if count > most {
+        return Err(ConfigError::Patterns { family, count, most });
+    }
+    Ok(count as u32)
+}
+
+/// The ports that two ranges have in common, unless one of them is a smaller part of the other.
+fn ambiguous(one: Ports, other: Ports) -> Option<Ports> {
+    let bounds = |ports| match ports {
+        Ports::Any => (0, u16::MAX),
+        Ports::Range(first, last) => (first, last),
+    };
+    let (one, other) = (bounds(one), bounds(other));
+    let common = (one.0.max(other.0), one.1.min(other.1));
+    let is_part = one != other && (common == one || common == other);
+    (common.0 <= common.1 && !is_part).then(|| range(common))
+}
+
+/// The ports of a key.
+fn ports_of(key: &abi::Key) -> Ports {
+    let first = u16::from_be_bytes(key.port);
+    range((first, first | !u16::from_be_bytes(port_mask(key.port_bits))))
+}
+
+const fn range((first, last): (u16, u16)) -> Ports {
+    match (first, last) {
+        (0, u16::MAX) => Ports::Any,
+        _ => Ports::Range(first, last),
+    }
 }
 
 fn port_mask(bits: u8) -> [u8; 2] {
@@ -158,6 +225,42 @@ mod tests {
                 next += size;
             }
             assert_eq!(next, last + 1);
+        }
+    }
+
+    fn config(services: &[(&str, &str)]) -> Config {
+        let text = services.iter().enumerate().map(|(number, (address, port))| {
+            format!(
+                "[[service]]\nname = 'service {number}'\naddress = '{address}'\n\
+                 protocol = 'tcp'\nport = '{port}'\n"
+            )
+        });
+        toml::from_str(&text.collect::<String>()).unwrap()
+    }
+
+    #[test]
+    fn services_with_the_same_key_are_refused() {
+        for [one, other, shared] in [
+            ["80", "80", "tcp port 80"],
+            ["any", "any", "tcp port any"],
+            ["0-65535", "any", "tcp port any"],
+            ["80-82", "82-90", "tcp port 82"],
+            ["8000-8003", "8000-8003", "tcp port 8000-8003"],
+            ["80-90", "70-84", "tcp port 80-84"],
+            ["0-4", "4", "tcp port 4"],
+        ] {
+            let error = config(&[("192.0.2.1", one), ("192.0.2.1", other)]).check().unwrap_err();
+            let (first, second) = ("service 0".to_owned(), "service 1".to_owned());
+            assert_eq!(error, ConfigError::Overlap { first, second, shared: shared.to_owned() });
+        }
+        for (one, other) in [
+            (("192.0.2.1", "80"), ("192.0.2.2", "80")),
+            (("192.0.2.0/24", "80"), ("192.0.2.0", "80")),
+            (("192.0.2.1", "80-81"), ("192.0.2.1", "80")),
+            (("192.0.2.1", "any"), ("192.0.2.1", "80")),
+            (("192.0.2.1", "80-90"), ("192.0.2.1", "82-85")),
+        ] {
+            assert_eq!(config(&[one, other]).check(), Ok(()), "the more specific one is found");
         }
     }
 

@@ -9,7 +9,7 @@ use super::config::{Backend, Config, Delivery, Service, State, Tunnel};
 use super::service::{id, mapped};
 
 /// `BALANCER_DEAD`.
-const DEAD: u8 = 1;
+pub(super) const DEAD: u8 = 1;
 /// `BALANCER_NO_SUM`.
 const NO_SUM: u8 = 2;
 /// Ports that IANA registered.

@@ -70,6 +70,19 @@ impl Spec {
         Ok(())
     }
 
+    /// The bytes of a global.
+    ///
+    /// # Errors
+    /// [`Error::UnknownGlobal`] or [`Error::GlobalValue`].
+    pub fn global_value(&self, name: &str) -> Result<&[u8], Error> {
+        let global = self.global(name)?;
+        let (start, size) = (global.offset as usize, global.size as usize);
+        let map = self.maps.iter().find(|map| map.name == global.section);
+        let contents = map.and_then(|map| map.contents.as_ref());
+        let place = contents.and_then(|bytes| bytes.get(start..start + size));
+        place.ok_or_else(|| self.invalid(&global, ValueError::OutsideSection))
+    }
+
     /// Sets a global from text, read by its type: numbers (`10`, `0x1f`, `-1`), `true`, names of
     /// an enum, addresses (`10.1.0.2`, `fd00::2`, `02:00:00:00:00:01`), `{1, 2}` lists, text for
     /// character arrays. Types `__be16` and `__be32` are stored in network order.

@@ -1,0 +1,117 @@
+//! Why a flow has its backend: what the program does with its packets, from the same maps.
+//!
+//! Rule: this only reads. `tests/tests/balance/why.rs` compares it with the program.
+
+use serde::Serialize;
+use spec::{Map, Spec};
+
+use super::abi::{Kind, Service as Entry};
+use super::config::{Config, Protocol, Service};
+use super::flow::Flow;
+use super::live::{self, Live, Maps};
+use super::memory::{self, lifetimes};
+use super::service::{self, KEEPS_DATAGRAMS, NO_TABLE};
+
+/// What decided which backend a flow has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidedBy {
+    /// The backend of its slot.
+    Slot,
+    /// The former backend of its slot, because the flow is older than the change.
+    Former,
+    /// The memory of flows, because it began after the change.
+    Flow,
+}
+
+impl DecidedBy {
+    /// As in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Slot => "slot",
+            Self::Former => "former",
+            Self::Flow => "flow",
+        }
+    }
+}
+
+/// What a balancer does with a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explanation<'c> {
+    pub service: &'c Service,
+    pub slot: u16,
+    /// Number of its backend; `None` if the service has none.
+    pub backend: Option<u16>,
+    pub by: DecidedBy,
+    /// Number of the backend of a connection that begins now.
+    pub new: Option<u16>,
+}
+
+/// What the program was loaded with.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants {
+    seed: [u64; 6],
+    /// By kind, in units of 2^31 nanoseconds.
+    lifetimes: [u32; 4],
+}
+
+impl Constants {
+    /// # Errors
+    /// The object is not that of `balancer`.
+    pub fn of(spec: &Spec) -> Result<Self, spec::Error> {
+        let seed = spec.global_value("balancer_seed")?;
+        let word = |n: usize| seed.get(8 * n..).and_then(|rest| rest.first_chunk());
+        let seed = std::array::from_fn(|n| word(n).map_or(0, |bytes| u64::from_le_bytes(*bytes)));
+        Ok(Self { seed, lifetimes: lifetimes(spec.global_value("balancer_life")?) })
+    }
+}
+
+/// Explains a flow; `None` if it is for no service. `now` is the monotonic clock in nanoseconds.
+///
+/// # Errors
+/// A map's own.
+pub fn explain<'c, M: Map>(
+    config: &'c Config,
+    constants: &Constants,
+    (maps, live): (&Maps<'_, M>, &Live),
+    flow: &Flow,
+    now: u64,
+) -> Result<Option<Explanation<'c>>, M::Error> {
+    let service = service::of_flow(config, flow.protocol, flow.service);
+    let entry = service.and_then(|one| live.service(service::id(&one.name)));
+    let (Some(service), Some(entry)) = (service, entry) else { return Ok(None) };
+    let hash = flow.hash(entry, &constants.seed);
+    let slot = (hash >> 48) as u16;
+    let current = live::slot(maps.tables, entry.table, slot)?;
+    let former = match entry.former {
+        NO_TABLE => None,
+        table => live::slot(maps.tables, table, slot)?,
+    };
+    let explained = |backend, by| Some(Explanation { service, slot, backend, by, new: current });
+    let Some(former) = former else { return Ok(explained(current, DecidedBy::Slot)) };
+    let kind = match flow.protocol {
+        Protocol::Tcp => Kind::Flow,
+        Protocol::Udp | Protocol::Icmp => Kind::Datagrams,
+    };
+    let mut cells = memory::of_hash(maps.flows, hash, now)?.into_iter();
+    let known = cells.find(|cell| {
+        let is_kind = cell.kind == kind || (kind, cell.kind) == (Kind::Flow, Kind::Young);
+        let lifetime = constants.lifetimes[cell.kind as usize];
+        is_kind && u32::from(cell.age) <= lifetime && cell.tag == (hash >> 32) as u32
+    });
+    let (backend, by) = match known {
+        Some(cell) => (cell.backend, DecidedBy::Flow),
+        None if kind == Kind::Flow || keeps(entry) => (former, DecidedBy::Former),
+        None => return Ok(explained(current, DecidedBy::Slot)),
+    };
+    if live.is_dead(backend) {
+        return Ok(explained(current, DecidedBy::Slot));
+    }
+    Ok(explained(Some(backend), by))
+}
+
+/// Whether unknown datagrams belong to former backends.
+const fn keeps(entry: &Entry) -> bool {
+    entry.flags & KEEPS_DATAGRAMS != 0
+}
