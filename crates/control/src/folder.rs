@@ -109,11 +109,22 @@ impl Folder {
         file.keep()
     }
 
+    /// As [`put`](Self::put), for a text with a secret: only its owner can read the file.
+    pub fn put_secret(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let mut file = self.begin(name.as_ref(), SECRET_MODE)?;
+        file.write(text.as_bytes())?;
+        file.keep()
+    }
+
     /// Begins a file.
     pub fn file(&self, name: impl AsRef<OsStr>) -> Result<NewFile> {
-        let (name, path) = (name.as_ref(), self.path.join(name.as_ref()));
+        self.begin(name.as_ref(), FILE_MODE)
+    }
+
+    fn begin(&self, name: &OsStr, mode: u32) -> Result<NewFile> {
+        let path = self.path.join(name);
         let shown = || format!("cannot write {}", path.display());
-        let (part, file) = self.part(name).with_context(shown)?;
+        let (part, file) = self.part(name, mode).with_context(shown)?;
         self.owner.give(file.as_fd()).with_context(shown)?;
         let (dir, target) = (Arc::clone(&self.dir), name.to_owned());
         let part = Some(Part { dir, name: part, target, is_kept: false });
@@ -139,13 +150,13 @@ impl Folder {
     }
 
     /// A file under a name of its own: that of another run, or a planted one, is left alone.
-    fn part(&self, name: &OsStr) -> sys::Result<(OsString, File)> {
+    fn part(&self, name: &OsStr, mode: u32) -> sys::Result<(OsString, File)> {
         let mut number = 0;
         loop {
             let mut part = OsString::from(".");
             part.push(name);
             part.push(format!(".{}-{number}.part", std::process::id()));
-            match self.dir.create_file(&part, FILE_MODE) {
+            match self.dir.create_file(&part, mode) {
                 Err(error) if error.is(EEXIST) && number < PARTS_MAX => number += 1,
                 other => return other.map(|file| (part, file)),
             }
@@ -282,6 +293,7 @@ impl Owner {
 
 const DIR_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
+const SECRET_MODE: u32 = 0o600;
 /// How often a named pipe without a reader is opened again.
 const READER_INTERVAL: Duration = Duration::from_millis(20);
 /// Temporary names that are tried.

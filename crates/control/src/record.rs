@@ -33,7 +33,7 @@ pub struct Record {
     /// declaration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub temporary: Vec<String>,
-    /// The services of a balancer, which are not in a declaration.
+    /// The services of a balancer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<balancer::Config>,
     /// The program and its options.
@@ -72,8 +72,11 @@ impl Record {
     }
 
     /// The record of a balancer.
-    pub fn of_balancer(config: &balancer::Config, placement: &Placement) -> Self {
-        let program = ProgramTable { set: table_of(&placement.set), ..ProgramTable::default() };
+    pub fn of_balancer(config: &balancer::Config, out: &[String], placement: &Placement) -> Self {
+        let mut out = out.to_vec();
+        out.sort();
+        let program =
+            ProgramTable { out, set: table_of(&placement.set), ..ProgramTable::default() };
         Self { balance: Some(config.clone()), program, ..Self::base(placement) }
     }
 

@@ -44,17 +44,24 @@ pub struct Interface {
 impl Interface {
     /// Whether a filter of this project runs on it.
     pub(crate) fn runs_filter(&self) -> bool {
-        self.programs.iter().any(|one| {
-            one.owner.as_deref() == Some("xway filter")
-                || one.members.iter().any(|one| one == "filter")
-        })
+        self.runs("filter")
     }
 
     /// Whether a router of this project runs on it.
     pub(crate) fn runs_router(&self) -> bool {
+        self.runs("forward")
+    }
+
+    /// Whether a balancer of this project runs on it.
+    pub(crate) fn runs_balancer(&self) -> bool {
+        self.runs("balance")
+    }
+
+    /// Whether this function of this project runs on it, perhaps as a member of a chain.
+    fn runs(&self, function: &str) -> bool {
         self.programs.iter().any(|one| {
-            one.owner.as_deref() == Some("xway forward")
-                || one.members.iter().any(|one| one == "forward")
+            let owner = one.owner.as_deref().and_then(|owner| owner.strip_prefix("xway "));
+            owner == Some(function) || one.members.iter().any(|one| one == function)
         })
     }
 }

@@ -139,7 +139,7 @@ impl Balanced for VmRuntime {
         judge.judge_input(input)
     }
 
-    /// That of the engine begins with it.
+    /// The clock of the engine begins with it.
     fn now() -> u64 {
         0
     }

@@ -1,7 +1,7 @@
 //! The commands of the campaign: the state before, the command, and the way back.
 //!
-//! Rule: one row a command. `{new}`, `{old}` and `{lab}` stand for files of rules and for the lab
-//! that the scene made; every row leads from a state that its `setup` makes to one that `back`
+//! Rule: one row a command. `{new}`, `{old}`, `{new-services}`, `{old-services}` and `{lab}` stand
+//! for files of rules and of services and for the lab that the scene made; every row leads from a state that its `setup` makes to one that `back`
 //! undoes.
 
 /// A command and its surroundings.
@@ -64,6 +64,7 @@ const fn at_home(
 const DETACH: Words = &["detach", "eth0"];
 const DROP: Words = &["drop", "eth0", "any udp 7"];
 const LOAD: Words = &["filter", "load", "eth0", "{old}"];
+const BALANCE: Words = &["balance", "load", "eth0", "{old-services}"];
 const CHAIN_DROP: Words = &["drop", "eth0", "any udp 8"];
 const CHAIN_ADD: Words = &["chain", "eth0", "add", "drop"];
 const LAB_UP: Words = &["lab", "up", "two-hosts"];
@@ -106,6 +107,19 @@ pub const SCENARIOS: &[Scenario] = &[
         NOTHING,
         &["forward", "eth0", "--nat", "10.0.0.2 udp 7 -> 10.0.0.1", "--nat-only"],
         &[DETACH],
+    ),
+    on_host("balance-load", NOTHING, BALANCE, &[DETACH]),
+    on_host(
+        "balance-change",
+        &[BALANCE],
+        &["balance", "load", "eth0", "{new-services}"],
+        &[BALANCE],
+    ),
+    on_host(
+        "chain-balance",
+        &[LOAD],
+        &["balance", "load", "eth0", "{new-services}"],
+        &[&["chain", "eth0", "remove", "balance"]],
     ),
     on_host("filter-load", NOTHING, LOAD, &[&["filter", "unload", "eth0"]]),
     on_host("filter-reload", &[LOAD], &["filter", "load", "eth0", "{new}"], &[LOAD]),

@@ -199,6 +199,8 @@ impl Scene {
         let place = |word: &&str| match *word {
             "{old}" => file(FILES[0].0),
             "{new}" => file(FILES[1].0),
+            "{old-services}" => file(FILES[2].0),
+            "{new-services}" => file(FILES[3].0),
             "{out}" => file(OUT),
             "{object}" => crate::xway::prebuilt("test/talk_drop.o").to_string_lossy().into_owned(),
             "{lab}" => lab(),
@@ -310,9 +312,18 @@ fn probe(stage: &Stage, source: &str, port: u16) -> Vec<u8> {
 }
 
 /// Old and new rules of the filter.
-const FILES: [(&str, &str); 2] = [
+const FILES: [(&str, &str); 4] = [
     ("old.toml", "rules = ['seven: drop udp dport 7', 'all: count']\n"),
     ("new.toml", "rules = ['eight: drop udp dport 8', 'all: count']\n"),
+    // Packets for services without a backend are dropped.
+    (
+        "old-services.toml",
+        "[[service]]\nname = 'seven'\naddress = '0.0.0.0/0'\nprotocol = 'udp'\nport = 7\n",
+    ),
+    (
+        "new-services.toml",
+        "[[service]]\nname = 'eight'\naddress = '0.0.0.0/0'\nprotocol = 'udp'\nport = 8\n",
+    ),
 ];
 /// Where a command writes its results.
 const OUT: &str = "out";

@@ -89,6 +89,9 @@ fn services_are_loaded_changed_and_shown() {
     let edited = stage.json(&["balance", "set", "eth0", &own, "--weight", "3"]);
     assert_eq!(edited["updated"], true);
     stage.json(&["balance", "drain", "eth0", &other]);
+    let top = stage.json(&["balance", "top", "--once", "--interval", "1ms"]);
+    let busiest = &top["backends"][0];
+    assert_eq!((&busiest["address"], &busiest["packets"]), (&json!(own), &json!(40)));
     let shown = backends(&stage);
     let named = |key: &str| shown.iter().map(|one| one[key].clone()).collect::<Vec<_>>();
     assert_eq!(named("state"), ["up", "drain"]);
@@ -97,6 +100,47 @@ fn services_are_loaded_changed_and_shown() {
     assert_eq!(stage.attached(), program);
     stage.run(&["detach", "eth0"]).ended(0);
     assert_eq!(stage.json(&["balance", "show"])["balancers"], json!([]));
+}
+
+#[test]
+fn flows_are_explained() {
+    let stage = stage();
+    let own = own(&stage);
+    let services = file(&stage, "one.toml", &backend(&own));
+    stage.run(&["balance", "load", "eth0", &services]).ended(0);
+    let other = other(&own);
+    let two = file(&stage, "two.toml", &backend(&other));
+    stage.run(&["balance", "load", "eth0", &two]).ended(0);
+    let flow = format!("tcp 10.0.0.7:4000 {SERVICE}:80");
+    let found = stage.json(&["balance", "why", &flow]);
+    let expected = json!({
+        "interface": "eth0", "flow": flow, "service": "web", "slot": found["slot"],
+        "backend": own, "by": "drain", "new": other,
+    });
+    assert_eq!(found, expected);
+    stage.run(&["balance", "settle", "eth0"]).ended(0);
+    let found = stage.json(&["balance", "why", &flow, "--dev", "eth0"]);
+    assert_eq!((&found["backend"], &found["by"]), (&json!(other), &json!("slot")));
+    let none = format!("tcp 10.0.0.7:4000 {SERVICE}:81");
+    let answer = stage.run(&["balance", "why", &none]);
+    let error = answer.stderr.clone();
+    answer.ended(1);
+    assert!(error.contains(&format!("no balancer has a service for {none}")), "{error}");
+    let error = stage.run(&["balance", "why", &flow, "--dev", "lo"]).error();
+    assert!(error.contains("no balancer runs on lo"), "{error}");
+}
+
+/// What the program was loaded with cannot change in place, and is not silently ignored.
+#[test]
+fn another_key_needs_a_replacement() {
+    let stage = stage();
+    let services = file(&stage, "one.toml", &backend(&own(&stage)));
+    stage.run(&["balance", "load", "eth0", &services]).ended(0);
+    let text = fs::read_to_string(&services).unwrap();
+    fs::write(&services, format!("key = 'other'\n{text}")).unwrap();
+    let error = stage.run(&["balance", "load", "eth0", &services]).error();
+    assert!(error.contains("another `key`") && error.contains("--replace"), "{error}");
+    stage.run(&["balance", "load", "eth0", &services, "--replace"]).ended(0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod changes;
 mod command;
+mod declared;
 mod delivery;
 mod services;
 mod why;

@@ -9,6 +9,7 @@ use sys::netns::NetNsId;
 
 use super::change::{Action, Change};
 use super::prepared::{Prepared, Request};
+use crate::balance::{self, BalanceOptions};
 use crate::declaration::{Kind, Program};
 use crate::drop::RunningDrop;
 use crate::error::Result;
@@ -326,6 +327,9 @@ impl Current {
                     changes.push(options());
                 }
             }
+            Request::Balance(wanted) => {
+                changes.extend(self.changed_services(name, running.record.as_ref(), wanted));
+            }
             Request::Forward(wanted) => {
                 let interfaces = program.interfaces(own);
                 let (config, ignore) = (&wanted.config, wanted.ignore_stripped_tags);
@@ -338,6 +342,40 @@ impl Current {
             }
         }
         Ok(changes)
+    }
+
+    /// The differences of a balancer. Services change in place, and so do the interfaces that
+    /// packets may leave by.
+    fn changed_services(
+        &self,
+        name: &str,
+        old: Option<&Record>,
+        wanted: &BalanceOptions,
+    ) -> Vec<Change> {
+        let old = old.cloned().unwrap_or_default();
+        let known = old.balance.unwrap_or_default();
+        let config = balance::completed(&wanted.config, &known);
+        let new = Record::of_balancer(&config, &wanted.out, &wanted.placement);
+        let mut changes = Vec::new();
+        if known != config {
+            let action = match balance::has_same_constants(&known, &config) {
+                true => Action::Rules,
+                false => Action::Options,
+            };
+            let change = self.change(action, name, "change the services");
+            let [old, new] = balance::texts_without_key(&known, &config);
+            changes.push(change.with_diff(&old, &new));
+        }
+        if old.program.out != new.program.out {
+            let text = "change the interfaces that packets may leave by";
+            let change = self.change(Action::Rules, name, text);
+            let set = |names: &[String]| names.iter().cloned().collect();
+            changes.push(change.with_sets(&set(&old.program.out), &set(&new.program.out)));
+        }
+        if old.program.set != new.program.set {
+            changes.push(self.change(Action::Options, name, "change the options"));
+        }
+        changes
     }
 
     /// The difference of two records, without the declarations that they name.

@@ -512,7 +512,9 @@ impl InterfacePlan {
         let declared = self.prepared.as_ref().is_some_and(|one| one.declaration.replace);
         let replace = match (&request, has_place) {
             (_, true) => declared,
-            (Request::Drop(_) | Request::Forward(_), false) => self.replaces(declared, changes),
+            (Request::Drop(_) | Request::Forward(_) | Request::Balance(_), false) => {
+                self.replaces(declared, changes)
+            }
             (_, false) => declared || self.is_ours,
         };
         let ApplyOptions { confirm, lockout, .. } = *options;

@@ -10,6 +10,7 @@ use filter::{Environment, File};
 use super::change::Action;
 use crate::Control;
 use crate::attach::{self, AttachOptions};
+use crate::balance::{self, BalanceOptions};
 use crate::declaration::table::pairs;
 use crate::declaration::{Declaration, DeclarationError, Kind, Program, Reason, protected};
 use crate::detection::AutoOptions;
@@ -35,6 +36,7 @@ pub struct Prepared {
 pub enum Request {
     Filter(Box<File>, Box<ApplyOptions>),
     Drop(DropOptions),
+    Balance(Box<BalanceOptions>),
     Forward(RouteOptions),
     Object(Box<Opened>, AttachOptions),
 }
@@ -59,6 +61,7 @@ impl Request {
                 one.place.clone_from(&place);
             }
             Self::Drop(asked) => all(&mut asked.placement),
+            Self::Balance(asked) => all(&mut asked.placement),
             Self::Forward(asked) => all(&mut asked.placement),
             Self::Object(_, asked) => all(&mut asked.placement),
         }
@@ -80,6 +83,9 @@ impl Request {
             }
             Self::Drop(asked) => {
                 drop::configure(control, first, &asked)?;
+            }
+            Self::Balance(asked) => {
+                balance::load(control, first, &asked)?;
             }
             Self::Forward(asked) => {
                 route::configure(control, interfaces, &asked)?;
@@ -191,6 +197,10 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
         Kind::Drop => {
             let set = table.drop.as_ref().map(|table| table.rules.clone());
             Request::Drop(DropOptions { set, placement, ..DropOptions::default() })
+        }
+        Kind::Balance { services } => {
+            let (config, out) = (balance::read(services)?, table.out.clone());
+            Request::Balance(Box::new(BalanceOptions { config, out, placement }))
         }
         Kind::Forward(config) => Request::Forward(RouteOptions {
             config: (**config).clone(),

@@ -14,6 +14,7 @@ use sys::netns::NetNs;
 
 use super::current::{Current, RunningMember};
 use crate::Control;
+use crate::balance;
 use crate::declaration::table::{
     DeclarationTable, DropTable, ForwardTable, OnStop, ProgramTable, table_of,
 };
@@ -54,11 +55,16 @@ pub struct Skipped {
     pub reason: String,
 }
 
+/// A declaration, with the files that it names.
+type Files = (DeclarationTable, Vec<NewText>);
+
 /// A file to be written.
 struct NewText {
     /// Path below the directory.
     path: PathBuf,
     text: String,
+    /// Whether it has a key.
+    is_secret: bool,
 }
 
 /// Writes declarations of what runs into a directory, which is created if it is missing.
@@ -79,24 +85,28 @@ pub fn save(control: &Control, dir: &Path, options: &SaveOptions) -> Result<Save
         let current = Current::read(&state, netns, &link)?;
         match declaration(&current, routed.contains(&link.name))? {
             Ok((table, _)) if table.programs.is_empty() => {}
-            Ok((table, rules)) => {
+            Ok((table, files)) => {
                 let forward = table.programs.iter().filter_map(|one| one.forward.as_ref());
                 routed.extend(forward.flat_map(|one| one.interfaces.clone()));
-                texts.extend(rules);
+                texts.extend(files);
                 texts.push(NewText {
                     path: PathBuf::from(format!("{}.toml", link.name)),
                     text: toml::to_string(&table).unwrap_or_default(),
+                    is_secret: false,
                 });
             }
             Err(reason) => saved.skipped.push(Skipped { interface: link.name, reason }),
         }
     }
     let texts = to_write(dir, texts, options.force, &mut saved)?;
-    for NewText { path, text } in texts {
+    for NewText { path, text, is_secret } in texts {
         let whole = dir.join(&path);
         let folder = Folder::make(whole.parent().unwrap_or(dir))?;
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        saved.written.push(folder.put(&name, &text)?);
+        saved.written.push(match is_secret {
+            true => folder.put_secret(&name, &text)?,
+            false => folder.put(&name, &text)?,
+        });
     }
     Ok(saved)
 }
@@ -123,27 +133,29 @@ fn to_write(
     Ok(new)
 }
 
-/// The declaration of what runs on an interface, with the file of its rules; or why there is none.
-/// The router of an interface that is routed is left out.
-fn declaration(
-    current: &Current,
-    is_routed: bool,
-) -> Result<std::result::Result<(DeclarationTable, Option<NewText>), String>> {
+/// The declaration of what runs on an interface, with the files that it names, or why there is
+/// none. The router of an interface that is routed is left out.
+fn declaration(current: &Current, is_routed: bool) -> Result<std::result::Result<Files, String>> {
     let [running] = current.running.as_slice() else {
         return Ok(Err("it runs programs in several modes".to_owned()));
     };
     if running.members.is_empty() {
         return Ok(Err(format!("its program `{}` was attached by another tool", running.name())));
     }
-    let (mut rules, mut programs) = (None, Vec::new());
+    let (mut files, mut programs) = (Vec::new(), Vec::new());
     for member in &running.members {
         let table = match member.name() {
             "filter" => {
                 let (table, file) = filter(current)?;
-                rules = Some(file);
+                files.push(file);
                 table
             }
             "drop" if is_function(member) => drop_table(current, member)?,
+            "balance" if is_function(member) => {
+                let (table, file) = balancer(current, member);
+                files.push(file);
+                table
+            }
             name => match member.record.as_ref() {
                 Some(record) if is_routed && record.program.forward.is_some() => continue,
                 Some(record) => without_own(current, record.program.clone()),
@@ -161,7 +173,7 @@ fn declaration(
         replace: false,
         programs,
     };
-    Ok(Ok((table, rules)))
+    Ok(Ok((table, files)))
 }
 
 /// The table with the place of the member, where it is not the default.
@@ -185,10 +197,20 @@ fn filter(current: &Current) -> Result<(ProgramTable, NewText)> {
         set: table_of(active.globals()?.pairs()),
         ..ProgramTable::default()
     };
-    Ok((table, NewText { path, text: active.permanent_text()? }))
+    Ok((table, NewText { path, text: active.permanent_text()?, is_secret: false }))
 }
 
-/// Whether the program is the function `drop` with rules, and not the object of this name.
+/// A balancer, with the file of its services.
+fn balancer(current: &Current, running: &RunningMember) -> (ProgramTable, NewText) {
+    let record = running.record.clone().unwrap_or_default();
+    let path = PathBuf::from(format!("services/{}.toml", current.name));
+    let balance = Some(path.display().to_string());
+    let config = record.balance.unwrap_or_default();
+    let file = NewText { path, text: balance::text(&config), is_secret: config.key.is_some() };
+    (ProgramTable { balance, ..record.program }, file)
+}
+
+/// Whether the program is the function of its name, and not the object of this name.
 fn is_function(running: &RunningMember) -> bool {
     running.record.as_ref().is_some_and(|record| record.program.object.is_none())
 }

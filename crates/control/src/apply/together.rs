@@ -9,6 +9,7 @@ use filter::{File, PROGRAM, PROGRAM_FRAGS};
 
 use super::prepared::Request;
 use crate::attach::AttachOptions;
+use crate::balance::NewBalancer;
 use crate::chain;
 use crate::composition::{Chain, LoadedChain, link::ChainLink};
 use crate::declaration::Program;
@@ -49,6 +50,7 @@ pub struct Together<'p> {
 enum New<'u> {
     Filter(Box<NewFilter<'u>>),
     Drop(DropRules),
+    Balancer(Box<NewBalancer>),
     Router(Box<NewRouter<'u>>),
 }
 
@@ -117,6 +119,7 @@ impl Together<'_> {
             match one {
                 New::Filter(filter) => filter.fill(&loaded)?,
                 New::Drop(rules) => rules.fill(&loaded)?,
+                New::Balancer(balancer) => balancer.fill(&loaded, targets[0])?,
                 New::Router(router) => routers = router.load_others(&loaded)?,
             }
         }
@@ -153,7 +156,7 @@ impl New<'_> {
     fn keep(self) {
         match self {
             Self::Filter(new) => new.keep(),
-            Self::Drop(_) => {}
+            Self::Drop(_) | Self::Balancer(_) => {}
             Self::Router(router) => router.keep(),
         }
     }
@@ -191,6 +194,10 @@ impl Part<'_> {
                 Some(New::Filter(Box::new(new)))
             }
             Request::Drop(asked) => Some(New::Drop(DropRules::put(chain, target, (asked, large))?)),
+            Request::Balance(asked) => {
+                let balancer = NewBalancer::put(chain, target, (asked, large))?;
+                Some(New::Balancer(Box::new(balancer)))
+            }
             Request::Object(opened, asked) => {
                 object(chain, target, opened, asked)?;
                 None

@@ -3,9 +3,12 @@
 //! Rule: the services are in the record of the program, so that a later process can change one
 //! backend; what packets meet are the maps, which change in the order of `functions::balancer`.
 
+mod declared;
 mod neighbours;
 mod plan;
 mod report;
+mod top;
+mod why;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -28,8 +31,11 @@ use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
+pub(crate) use declared::{NewBalancer, completed, has_same_constants, text, texts_without_key};
 pub use plan::{PlanReport, ServicePlan, plan};
 pub use report::{BackendReport, BalanceReport, BalancerReport, ServiceReport, show};
+pub use top::{BackendRate, BalanceMonitor, BalanceTop};
+pub use why::{BalanceExplanation, why};
 
 /// Services, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -126,24 +132,37 @@ pub fn read(path: &Path) -> Result<Config> {
 /// nothing has changed.
 pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Result<Balanced> {
     let target = Target::open(control, interface)?;
-    let config = with_sources(options.config.clone())?;
+    let config = prepare(&target, options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
-    neighbours::check_forwarding(interface, &config)?;
-    check_lockout(control, &target, &config, &options.placement)?;
-    neighbours::resolve(control, &config)?;
     let out = interfaces(target.ifindex, &options.out)?;
     match running.filter(|running| running.can_remain(&options.placement)) {
         Some(running) => {
             target.require_confirmed()?;
+            let known = Record::read(&running.generation)?.and_then(|record| record.balance);
+            if known.is_some_and(|known| !has_same_constants(&known, &config)) {
+                let interface = interface.to_owned();
+                return Err(FunctionError::BalanceConstants { interface }.into());
+            }
             let moved = running.update(&config, &out)?;
-            Record::of_balancer(&config, &options.placement).replace(&running.generation)?;
+            let record = Record::of_balancer(&config, &options.out, &options.placement);
+            record.replace(&running.generation)?;
             Ok(changed(&target, running.mode, true, &config, moved))
         }
         None => {
-            attach(&target, &config, &out, &options.placement)?;
+            attach(&target, &config, &out, options)?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
+}
+
+/// The configuration with what it leaves to the host, once it is known that it can be loaded.
+fn prepare(target: &Target, options: &BalanceOptions) -> Result<Config> {
+    let control = target.slot.control();
+    let config = with_sources(options.config.clone())?;
+    neighbours::check_forwarding(&target.interface, &config)?;
+    check_lockout(control, target, &config, &options.placement)?;
+    neighbours::resolve(control, &config)?;
+    Ok(config)
 }
 
 /// Changes one backend of a balancer.
@@ -179,7 +198,7 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
         backend.weight = edit.weight.unwrap_or(backend.weight);
     }
     neighbours::resolve(control, &config)?;
-    let moved = running.update(&config, &[])?;
+    let moved = balancer::update(&config, &running.maps()?.named())?.moved;
     let record = Record { balance: Some(config.clone()), ..record };
     record.replace(&running.generation)?;
     Ok(changed(&target, running.mode, true, &config, moved))
@@ -327,7 +346,13 @@ fn interfaces(own: Ifindex, out: &[String]) -> Result<Vec<Ifindex>> {
     Ok(all)
 }
 
+/// Lets packets leave by these interfaces, and by no others.
 fn allow(tx: &Map, out: &[Ifindex]) -> kernel::Result<()> {
+    for key in tx.keys()? {
+        if !out.iter().any(|one| one.0.to_le_bytes()[..] == key[..]) {
+            tx.delete(&key)?;
+        }
+    }
     for ifindex in out {
         // A devmap entry without a program: the interface's index alone.
         let entry = ifindex.0.to_le_bytes();
@@ -355,8 +380,13 @@ fn check_lockout(
     })
 }
 
-fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placement) -> Result<()> {
-    let spec = spec(config, placement)?;
+fn attach(
+    target: &Target,
+    config: &Config,
+    out: &[Ifindex],
+    options: &BalanceOptions,
+) -> Result<()> {
+    let (placement, spec) = (&options.placement, spec(config, options)?);
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
     by_frame_size(target.has_large_frames(), programs, |program| {
         if composition::joins(target, placement)? {
@@ -376,13 +406,14 @@ fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placeme
 }
 
 /// The object with its options.
-fn spec(config: &Config, placement: &Placement) -> Result<Spec> {
+fn spec(config: &Config, options: &BalanceOptions) -> Result<Spec> {
+    let placement = &options.placement;
     let mut spec = Spec::parse(NAME, balancer::OBJECT)?;
     config.apply(&mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
-    Record::of_balancer(config, placement).add_to(&mut spec, placement.mode);
+    Record::of_balancer(config, &options.out, placement).add_to(&mut spec, placement.mode);
     Ok(spec)
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Control;
+use crate::balance::{self, BalanceReport};
 use crate::error::Result;
 use crate::filter::auto_detection::AutoCounts;
 use crate::filter::monitor::FilterMonitor;
@@ -45,6 +46,7 @@ impl Scraper {
         let status = self.status();
         let filters = status.as_ref().map(|status| self.filters(status)).unwrap_or_default();
         let routers = status.as_ref().ok().and_then(|status| self.routers(status));
+        let balancers = status.as_ref().ok().and_then(|status| self.balancers(status));
         let known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let empty = Status { interval_s: 0.0, interfaces: Vec::new() };
         metrics::host(&HostReading {
@@ -52,6 +54,7 @@ impl Scraper {
             status: status.as_ref().unwrap_or(&empty),
             filters: &filters,
             routers: routers.as_ref(),
+            balancers: balancers.as_ref(),
             applied: &known.applied,
             detections: &known.detections,
             seconds: begin.elapsed().as_secs_f64(),
@@ -85,6 +88,12 @@ impl Scraper {
     fn routers(&self, status: &Status) -> Option<RouteReport> {
         let has_any = status.interfaces.iter().any(Interface::runs_router);
         has_any.then(|| route::show(&self.control).ok()).flatten()
+    }
+
+    /// The report of the balancers; one that cannot be read is left out.
+    fn balancers(&self, status: &Status) -> Option<BalanceReport> {
+        let has_any = status.interfaces.iter().any(Interface::runs_balancer);
+        has_any.then(|| balance::show(&self.control).ok()).flatten()
     }
 
     /// Reports of all filters. A filter that vanishes meanwhile has none.

@@ -78,6 +78,8 @@ pub enum Kind {
     Filter { rules: PathBuf, memory: Option<u64>, detect: Option<Box<AutoOptions>> },
     /// The built-in program `drop`.
     Drop,
+    /// The balancer, with the path of its services.
+    Balance { services: PathBuf },
     /// The built-in program `forward`.
     Forward(Box<route::Config>),
     /// An object file or a built-in program.
@@ -287,6 +289,9 @@ impl Kind {
         if table.drop.is_some() {
             kinds.push(Self::Drop);
         }
+        if let Some(services) = &table.balance {
+            kinds.push(Self::Balance { services: folder.join(services) });
+        }
         if let Some(forward) = &table.forward {
             kinds.push(Self::Forward(Box::new(forward.config())));
         }
@@ -307,10 +312,11 @@ impl Kind {
         }
     }
 
-    /// The file of rules or of the object.
+    /// The file of rules, of services or of the object.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Filter { rules, .. } => Some(rules),
+            Self::Balance { services } => Some(services),
             Self::Object { path } if !crate::object::is_built_in(path) => Some(Path::new(path)),
             _ => None,
         }
@@ -321,6 +327,7 @@ impl Kind {
         match self {
             Self::Filter { .. } => "filter",
             Self::Drop => "drop",
+            Self::Balance { .. } => "balance",
             Self::Forward(_) => "forward",
             Self::Object { .. } => "object",
         }
@@ -333,6 +340,7 @@ impl Kind {
                 &["set", "memory", "ignore-stripped-tags", "detect", "priority", "continue-on"]
             }
             Self::Drop => &["set", "priority", "continue-on"],
+            Self::Balance { .. } => &["out", "set", "priority", "continue-on"],
             Self::Forward(_) => &["set", "ignore-stripped-tags", "priority", "continue-on"],
             Self::Object { .. } => &[
                 "program",
@@ -361,6 +369,7 @@ impl ProgramTable {
             ("program", self.program.is_some()),
             ("type", self.kind.is_some()),
             ("count", self.count.is_some()),
+            ("out", !self.out.is_empty()),
             ("set", !self.set.is_empty()),
             ("map-size", !self.map_size.is_empty()),
             ("kconfig", !self.kconfig.is_empty()),

@@ -48,7 +48,7 @@ pub enum OnStop {
     Detach,
 }
 
-/// A program: one of `filter`, `drop`, `forward` and `object`, with its options.
+/// A program: one of `filter`, `drop`, `balance`, `forward` and `object`, with its options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ProgramTable {
@@ -59,6 +59,12 @@ pub struct ProgramTable {
     pub drop: Option<DropTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forward: Option<ForwardTable>,
+    /// File of services, relative to the declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<String>,
+    /// Further interfaces that packets of the balancer may leave by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub out: Vec<String>,
     /// Object file, relative to the declaration, or name of a built-in program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,

@@ -42,6 +42,9 @@ fn each_kind_of_program_has_its_options() {
     assert_eq!(forward.interfaces("eth1"), ["eth1", "eth2"]);
     let Kind::Forward(config) = &forward.kind else { panic!("{forward:?}") };
     assert!(config.translations.len() == 1 && config.replies);
+    let balance = program("balance = 'services.toml'\nout = ['eth2']");
+    assert_eq!(balance.kind, Kind::Balance { services: "/etc/xway/services.toml".into() });
+    assert_eq!((balance.name(), balance.priority()), ("balance", 350));
     let object = program("object = 'x/count.bpf.o'\nmap-size = { flows = 10 }\ncount = false");
     assert_eq!(object.kind, Kind::Object { path: "/etc/xway/x/count.bpf.o".to_owned() });
     assert_eq!(object.name(), "count");

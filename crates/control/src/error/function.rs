@@ -25,6 +25,12 @@ pub enum FunctionError {
     /// A file of services is malformed.
     #[error("{path}: {reason}")]
     BalanceFile { path: String, reason: String },
+    /// What the program was loaded with differs from the file.
+    #[error(
+        "the balancer on {interface} was loaded with another `key`, `flows` or `malformed`, which \
+         cannot change while it runs: load it again with `--replace`, which moves connections"
+    )]
+    BalanceConstants { interface: String },
     /// The kernel answers lookups of routes only where forwarding is on.
     #[error(
         "the balancer finds the way to its {family} backends by the kernel's routes, which needs \

@@ -3,6 +3,7 @@
 //! Rule: a page is made from one reading, so that its values are consistent; a scrape never waits
 //! for a reading. Not here: the meaning of the values, which the crates that count define.
 
+mod balance;
 mod client;
 mod connections;
 mod endpoint;
@@ -43,7 +44,7 @@ pub fn connections(snapshot: &tcp::Snapshot) -> String {
     sheet.text()
 }
 
-/// The page of all programs, filters and routers of a namespace, for the daemon.
+/// The page of all programs, filters, routers and balancers of a namespace, for the daemon.
 pub fn host(host: &HostReading<'_>) -> String {
     let mut sheet = Sheet::new("xway");
     programs::add(&mut sheet, host);
@@ -52,6 +53,9 @@ pub fn host(host: &HostReading<'_>) -> String {
     }
     if let Some(shown) = host.routers {
         route::add(&mut sheet, shown);
+    }
+    if let Some(shown) = host.balancers {
+        balance::add(&mut sheet, shown);
     }
     sheet.text()
 }

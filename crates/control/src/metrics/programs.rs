@@ -1,6 +1,7 @@
 //! Programs of all interfaces as metrics, and what the daemon knows.
 
 use super::{Labels, Sheet};
+use crate::balance::BalanceReport;
 use crate::filter::auto_detection::AutoCounts;
 use crate::filter::report::FilterReport;
 use crate::rates::{Rate, Rates};
@@ -16,6 +17,8 @@ pub struct HostReading<'a> {
     pub filters: &'a [FilterReport],
     /// Routers, if there are any.
     pub routers: Option<&'a RouteReport>,
+    /// Balancers, if there are any.
+    pub balancers: Option<&'a BalanceReport>,
     /// Declared interfaces and their last application.
     pub applied: &'a [LastApply],
     /// Detection of floods, by interface.

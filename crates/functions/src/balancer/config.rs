@@ -200,7 +200,7 @@ impl State {
 }
 
 impl Config {
-    /// Checks each service by itself.
+    /// Checks each service alone.
     pub(super) fn check_each(&self) -> Result<(), ConfigError> {
         for (number, one) in self.source.iter().enumerate() {
             let is_ipv4 = |one: &Network| one.0.address().is_ipv4();

@@ -2,10 +2,13 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
+use functions::balancer::Flow;
 
 use super::attach::Placement;
+use super::value::duration;
 
 /// Arguments of `set` of which one is required.
 const CHANGES: [&str; 3] = ["weight", "up", "down"];
@@ -18,6 +21,10 @@ pub enum BalanceAction {
     Check(BalanceCheckArgs),
     /// Show services and backends, with what was sent to each
     Show,
+    /// Show which backends are busiest, live
+    Top(BalanceTopArgs),
+    /// Show which backend a flow has, and why
+    Why(BalanceWhyArgs),
     /// Show what another file of services would move, before it is loaded
     Plan(BalancePlanArgs),
     /// Give a backend no new connections; it keeps those that it has
@@ -48,6 +55,32 @@ pub struct BalanceLoadArgs {
 pub struct BalanceCheckArgs {
     /// File of services, in TOML
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceTopArgs {
+    /// Interval over which rates are measured, such as 500ms or 2s
+    #[arg(long, default_value = "1s", value_parser = duration, value_name = "TIME")]
+    pub interval: Duration,
+
+    /// End after this number of intervals (default: at Ctrl-C)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// Print the rates of one interval, and end
+    #[arg(long, conflicts_with = "count")]
+    pub once: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceWhyArgs {
+    /// Protocol, client and service, such as 'tcp 10.0.0.7:4000 192.0.2.1:80'; of an echo request
+    /// the identifier, and no port of the service: 'icmp 10.0.0.7:17 192.0.2.1'
+    pub flow: Flow,
+
+    /// Interface of the balancer; without it, all balancers with a service for the flow
+    #[arg(long = "dev", value_name = "IFACE")]
+    pub iface: Option<String>,
 }
 
 #[derive(Debug, Args)]

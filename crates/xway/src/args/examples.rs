@@ -155,6 +155,26 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    (
+        "balance top",
+        &[
+            ("Watch the busiest backends", "balance top"),
+            ("Print them once, over 5 s", "balance top --once --interval 5s"),
+        ],
+    ),
+    (
+        "balance why",
+        &[
+            (
+                "Show which backend a connection has, and why",
+                "balance why 'tcp 10.0.0.7:4000 192.0.2.1:80'",
+            ),
+            (
+                "Show that of an echo request with identifier 17",
+                "balance why 'icmp 10.0.0.7:17 192.0.2.1'",
+            ),
+        ],
+    ),
     ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
     (
         "route start",

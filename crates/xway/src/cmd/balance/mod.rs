@@ -1,11 +1,17 @@
 //! `balance`: the layer-4 load balancer.
 
 use anyhow::Result;
-use control::balance::{self, BalanceOptions, Checked, Edit};
+use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
 use functions::balancer::State;
+use sys::signal::Stop;
 
+use super::live::{self, Pace};
 use super::{Context, Exit, confine};
-use crate::args::{BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs};
+use crate::args::{
+    BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs, BalanceTopArgs,
+    BalanceWhyArgs,
+};
+use crate::view::say;
 
 pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
     let control = &context.control;
@@ -13,6 +19,8 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Load(args) => return load(args, context),
         BalanceAction::Check(args) => return check(args, context),
         BalanceAction::Plan(args) => return plan(args, context),
+        BalanceAction::Top(args) => return top(args, context),
+        BalanceAction::Why(args) => return why(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));
@@ -41,6 +49,25 @@ fn load(args: &BalanceLoadArgs, context: &Context) -> Result<Exit> {
         placement: args.placement.clone().into(),
     };
     context.show(&balance::load(&context.control, &args.iface, &options)?)?;
+    Ok(Exit::Done)
+}
+
+fn top(args: &BalanceTopArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let mut monitor = BalanceMonitor::new(&context.control)?;
+    let pace = Pace { interval: args.interval, count: args.count, once: args.once };
+    live::show(&pace, &stop, context, || Ok(monitor.read()?))
+}
+
+fn why(args: &BalanceWhyArgs, context: &Context) -> Result<Exit> {
+    let found = balance::why(&context.control, args.iface.as_deref(), &args.flow)?;
+    for one in &found {
+        context.show_next(one)?;
+    }
+    if found.is_empty() {
+        say(&format!("xway: no balancer has a service for {}", args.flow));
+        return Ok(Exit::No);
+    }
     Ok(Exit::Done)
 }
 

@@ -1,5 +1,8 @@
 //! Text of `balance`: services and backends, what a change moved or would move.
 
+mod top;
+mod why;
+
 use control::balance::{
     BackendReport, BalanceReport, Balanced, BalancerReport, Checked, MovedService, PlanReport,
     ServicePlan, Settled,
