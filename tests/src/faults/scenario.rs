@@ -1,8 +1,8 @@
 //! The commands of the campaign: the state before, the command, and the way back.
 //!
 //! Rule: one row a command. `{new}`, `{old}`, `{new-services}`, `{old-services}` and `{lab}` stand
-//! for files of rules and of services and for the lab that the scene made; every row leads from a state that its `setup` makes to one that `back`
-//! undoes.
+//! for files of rules and of services and for the lab that the scene made; every row leads from a
+//! state that its `setup` makes to one that `back` undoes.
 
 /// A command and its surroundings.
 #[derive(Clone, Copy, Debug)]
