@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod background;
+pub mod balance_lab;
 pub mod bpf;
 pub mod built;
 pub mod capture;

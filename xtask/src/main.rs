@@ -38,6 +38,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   root-tests [--jobs N] [--only TEXT]...
                   run the tests that need root, N modules at a time (default: one per processor),
                   and print the time of each, slowest first
+  balance-lab [--connections N] [--changes N] [--backends N] [--flood PPS] [--seed N] [--json]
+                  change the backends of a balancer under a flood of SYNs, as root; fails if a
+                  connection breaks that should continue
   route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]
                   let BIRD and FRR change routes while frames pass five routers, as root; fails if
                   a frame neither arrives nor is counted
@@ -73,7 +76,7 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
-        [name @ ("faults" | "route-lab" | "route-truth"), rest @ ..] => {
+        [name @ ("balance-lab" | "faults" | "route-lab" | "route-truth"), rest @ ..] => {
             return campaign::run(name, rest);
         }
         ["root-tests", rest @ ..] => return root_tests::run(rest),

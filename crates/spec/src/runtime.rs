@@ -115,6 +115,25 @@ pub trait Map {
         Ok(values)
     }
 
+    /// Reads values of an array from this index on: as many as requested, or up to its end.
+    fn array_part(&self, first: u32, count: u32) -> Result<Vec<Vec<u8>>, Self::Error> {
+        let mut values = Vec::new();
+        for index in first..first.saturating_add(count) {
+            let Some(value) = self.lookup(&index.to_ne_bytes())? else { break };
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    /// Writes values of an array from this index on. A runtime that writes several elements
+    /// together does so; others may read some of the old ones and some of the new ones meanwhile.
+    fn update_array(&self, first: u32, values: &[Vec<u8>]) -> Result<(), Self::Error> {
+        let indices = first..;
+        indices
+            .zip(values)
+            .try_for_each(|(index, value)| self.update(&index.to_ne_bytes(), value, Expect::Any))
+    }
+
     /// Reads all keys in unspecified order. Elements that are added or deleted meanwhile may be
     /// included or missing.
     fn keys(&self) -> Result<Vec<Vec<u8>>, Self::Error>;

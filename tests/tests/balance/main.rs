@@ -3,6 +3,7 @@
 
 mod changes;
 mod command;
+mod connections;
 mod declared;
 mod delivery;
 mod services;

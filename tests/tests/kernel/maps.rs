@@ -103,6 +103,23 @@ fn batches_do_what_single_calls_do() {
 }
 
 #[test]
+fn parts_of_arrays_are_read_and_written_together() {
+    let map = made(MapKind::ARRAY, [4, 8, 1000]);
+    let value = |number: u32| u64::from(number).to_ne_bytes().to_vec();
+    map.update_array(10, &(10..700).map(value).collect::<Vec<_>>()).unwrap();
+    let read = |first, count| map.array_part(first, count).unwrap();
+    assert_eq!(read(0, 1), [value(0)]);
+    assert_eq!(read(0, 12)[9..], [value(0), value(10), value(11)]);
+    assert_eq!(read(10, 690), (10..700).map(value).collect::<Vec<_>>());
+    assert_eq!(read(699, 2), [value(699), value(0)]);
+    assert_eq!(read(998, 5).len(), 2, "up to its end");
+    assert_eq!((read(1000, 5).len(), read(0, 0).len()), (0, 0));
+    assert_eq!(map.keys().unwrap(), (0..1000).map(|n| key(n).to_vec()).collect::<Vec<_>>());
+    let error = map.update_array(999, &[value(1), value(2)]).unwrap_err().to_string();
+    assert!(error.contains("1 of 2"), "{error}");
+}
+
+#[test]
 fn kinds_without_batches_are_walked_one_by_one() {
     let outer = object(
         vec![MapDef {

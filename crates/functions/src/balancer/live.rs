@@ -151,11 +151,10 @@ impl Live {
 /// A map's own.
 pub fn slots<M: Map>(tables: &M, table: u32) -> Result<Vec<u16>, M::Error> {
     let mut slots = Vec::with_capacity(SLOTS);
-    for line in 0..LINES {
-        let bytes = tables.lookup(&(table * LINES + line).to_le_bytes())?.unwrap_or_default();
-        let line = bytes.first_chunk().map(abi::Line::from_bytes).unwrap_or_default();
-        slots.extend(line.slots);
+    for bytes in tables.array_part(table * LINES, LINES)? {
+        slots.extend(bytes.first_chunk().map(abi::Line::from_bytes).unwrap_or_default().slots);
     }
+    slots.resize(SLOTS, NONE);
     Ok(slots)
 }
 
@@ -447,12 +446,12 @@ pub fn table(config: &Config, service: &Service) -> Result<Table, choice::Error>
 }
 
 fn write_table<M: Map>(map: &M, table: u32, slots: &[u16]) -> Result<(), M::Error> {
-    for (line, slots) in slots.chunks_exact(LINE).enumerate() {
-        let index = table * LINES + line as u32;
-        let line = abi::Line { slots: std::array::from_fn(|i| slots[i]) };
-        map.update(&index.to_le_bytes(), &line.to_bytes(), Expect::Any)?;
-    }
-    Ok(())
+    let lines = slots.chunks_exact(LINE).map(|slots| {
+        let mut line = abi::Line::default();
+        line.slots.copy_from_slice(slots);
+        line.to_bytes().to_vec()
+    });
+    map.update_array(table * LINES, &lines.collect::<Vec<_>>())
 }
 
 fn key_of(number: u16) -> [u8; 4] {

@@ -20,6 +20,29 @@ impl Map {
         self.walk(Batch::new)
     }
 
+    /// Reads this number of elements of an array, or up to its end.
+    pub(super) fn part(&self, first: u32, count: u32) -> Result<Vec<Vec<u8>>> {
+        if count == 0 || first >= self.info.max_entries {
+            return Ok(Vec::new());
+        }
+        let mut batch = match first.checked_sub(1) {
+            Some(before) => Batch::after(&self.raw, count, before),
+            None => Batch::new(&self.raw, count),
+        };
+        match batch.next(&self.raw) {
+            Ok((_, values, _)) => {
+                let size = self.raw.value_size().max(1);
+                Ok(values.chunks_exact(size).map(<[u8]>::to_vec).collect())
+            }
+            Err(error) if is_unsupported(&error) => {
+                let indices = first..first.saturating_add(count).min(self.info.max_entries);
+                let values = indices.map(|index| self.lookup(&index.to_ne_bytes()));
+                Ok(values.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+            }
+            Err(error) => Err(named(&self.name)(error)),
+        }
+    }
+
     /// Passes every element to `each` and keeps none, until `each` returns `false`. Returns whether
     /// all were passed. What changes meanwhile may be missed or come twice.
     pub fn scan(&self, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<bool> {

@@ -157,6 +157,19 @@ impl spec::Map for Map {
         Ok(elements.into_iter().map(|(_, value)| value).collect())
     }
 
+    fn array_part(&self, first: u32, count: u32) -> Result<Vec<Vec<u8>>> {
+        self.part(first, count)
+    }
+
+    fn update_array(&self, first: u32, values: &[Vec<u8>]) -> Result<()> {
+        let indices = first..;
+        let elements: Vec<_> = indices
+            .zip(values)
+            .map(|(index, value)| (index.to_ne_bytes().to_vec(), value.clone()))
+            .collect();
+        self.update_all(&elements, Expect::Any)
+    }
+
     fn update(&self, key: &[u8], value: &[u8], expect: Expect) -> Result<()> {
         self.check(key, Some(value))?;
         let flags = flags_of(expect);
@@ -171,6 +184,12 @@ impl spec::Map for Map {
     /// Bounded by `max_entries`: entries that others delete during the walk make the kernel start
     /// over, so a key may then come twice.
     fn keys(&self) -> Result<Vec<Vec<u8>>> {
+        if ARRAYS.contains(&self.kind()) {
+            // All of their elements exist, and the kernel would return one with each call.
+            return Ok((0..self.info.max_entries)
+                .map(|index| index.to_ne_bytes().into())
+                .collect());
+        }
         let mut keys: Vec<Vec<u8>> = Vec::new();
         let mut next = vec![0; self.raw.key_size()];
         while keys.len() < self.info.max_entries as usize
@@ -190,6 +209,9 @@ impl AsFd for Map {
         self.raw.as_fd()
     }
 }
+
+/// Kinds whose elements all exist.
+const ARRAYS: [MapKind; 2] = [MapKind::ARRAY, MapKind::PERCPU_ARRAY];
 
 fn flags_of(expect: Expect) -> u64 {
     match expect {

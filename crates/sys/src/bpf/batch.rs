@@ -29,6 +29,13 @@ impl Batch {
         }
     }
 
+    /// A walk that begins after this key of an array.
+    pub fn after(map: &Map, capacity: u32, key: u32) -> Self {
+        let mut batch = Self { started: true, ..Self::new(map, capacity) };
+        batch.token[..size_of::<u32>()].copy_from_slice(&key.to_ne_bytes());
+        batch
+    }
+
     /// Reads elements and deletes them from the map.
     pub fn taking(map: &Map, capacity: u32) -> Self {
         Self { remove: true, ..Self::new(map, capacity) }
