@@ -159,7 +159,7 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 	if (backend->delivery == BALANCER_MAC) {
 		if ((void *)(eth + 1) > xway_data_end(ctx))
 			return XWAY_TRUNCATED;
-		balancer_write_macs(eth, hop);
+		xway_write_macs(eth, hop->dest, hop->source);
 		return XWAY_BALANCED;
 	}
 	if (backend->delivery != BALANCER_IPIP && backend->is_ipv6 &&

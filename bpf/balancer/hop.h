@@ -99,29 +99,6 @@ xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *
 	return 0;
 }
 
-/*
- * Writes the addresses of a frame in two stores. A pointer into a packed structure would make them
- * stores of single bytes.
- */
-xway_inline void balancer_write_macs(struct ethhdr *eth, const struct balancer_hop *hop)
-{
-	void *at = eth;
-	__u64 *first = at;
-	__u32 *rest = at + sizeof(*first);
-
-	*first = hop->dest | hop->source << 48;
-	*rest = hop->source >> 16;
-}
-
-/* Writes the EtherType in one store. */
-xway_inline void balancer_write_type(struct ethhdr *eth, __be16 type)
-{
-	void *at = eth;
-	__be16 *to = at + 2 * ETH_ALEN;
-
-	*to = type;
-}
-
 /* The way to a backend; NULL never happens. */
 xway_inline struct balancer_hop *balancer_hop(struct xdp_md *ctx,
 					      const struct balancer_backend *backend, __u32 number)

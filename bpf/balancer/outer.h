@@ -216,13 +216,13 @@ xway_inline enum xway_reason balancer_wrap(struct xdp_md *ctx, const struct bala
 	/* All frames have this: an inner header is in it, too. */
 	if (ip + sizeof(struct ipv6hdr) + sizeof(struct udphdr) > xway_data_end(ctx))
 		return XWAY_TRUNCATED;
-	balancer_write_macs(eth, hop);
+	xway_write_macs(eth, hop->dest, hop->source);
 	if (backend->is_ipv6) {
-		balancer_write_type(eth, xway_htons(ETH_P_IPV6));
+		xway_write_eth_type(eth, xway_htons(ETH_P_IPV6));
 		balancer_write_ip6(ip, tunnel, total);
 		ip += sizeof(struct ipv6hdr);
 	} else {
-		balancer_write_type(eth, xway_htons(ETH_P_IP));
+		xway_write_eth_type(eth, xway_htons(ETH_P_IP));
 		balancer_write_ip4(ip, tunnel, total);
 		ip += sizeof(struct iphdr);
 	}

@@ -128,7 +128,7 @@ xway_inline int balancer_make_error(struct xdp_md *ctx, __u32 length, __u32 fram
 	if (ip + added + header > xway_data_end(ctx))
 		return -1;
 	balancer_return_macs(eth, (void *)eth + added);
-	eth->h_proto = is_ipv6 ? xway_htons(ETH_P_IPV6) : xway_htons(ETH_P_IP);
+	xway_write_eth_type(eth, is_ipv6 ? xway_htons(ETH_P_IPV6) : xway_htons(ETH_P_IP));
 	if (is_ipv6)
 		pseudo = balancer_write_error6(ip, ip + added, total, mtu);
 	else

@@ -60,7 +60,7 @@ xway_inline struct iphdr *ipv4(struct xdp_md *ctx)
 	struct ethhdr *eth = xway_data(ctx);
 	struct iphdr *ip = (void *)(eth + 1);
 
-	if ((void *)(ip + 1) > xway_data_end(ctx) || eth->h_proto != xway_htons(ETH_P_IP))
+	if ((void *)(ip + 1) > xway_data_end(ctx) || xway_eth_type(eth) != xway_htons(ETH_P_IP))
 		return NULL;
 	return ip;
 }
@@ -76,7 +76,7 @@ xway_inline int step_types(struct xdp_md *ctx)
 
 	if ((void *)(eth + 1) > xway_data_end(ctx))
 		return XDP_DROP;
-	switch (eth->h_proto) {
+	switch (xway_eth_type(eth)) {
 	case xway_htons(ETH_P_IP):
 	case xway_htons(ETH_P_IPV6):
 	case xway_htons(ETH_P_ARP):

@@ -207,7 +207,7 @@ xway_inline int filter_open_link(struct xway_cursor *cur, struct filter_packet *
 		packet->vlan = packet->inner_vlan = 0;
 		if (filter_needs_some(FILTER_NEED_MACS))
 			filter_read_macs(eth, packet);
-		return filter_read_tags(cur, packet, eth->h_proto);
+		return filter_read_tags(cur, packet, xway_eth_type(eth));
 	}
 	return filter_read_tags(cur, packet, xway_htons(type));
 }

@@ -159,7 +159,7 @@ xway_inline int filter_read_link(struct xway_cursor *cur, struct filter_packet *
 		filter_read_macs(eth, packet);
 	if (!filter_needs_some(FILTER_NEED_LINK))
 		return 0;
-	return filter_read_tags(cur, packet, eth->h_proto);
+	return filter_read_tags(cur, packet, xway_eth_type(eth));
 }
 
 xway_inline void filter_read_ports(struct filter_packet *packet, __be16 source, __be16 dest)

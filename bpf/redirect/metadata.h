@@ -60,9 +60,9 @@ xway_inline void redirect_make_up(struct xdp_md *ctx, struct redirect_metadata *
 	}
 	if (known->valid & REDIRECT_METADATA_VLAN || (void *)(tag + 1) > xway_data_end(ctx))
 		return;
-	if (xway_is_tag(eth->h_proto)) {
+	if (xway_is_tag(xway_eth_type(eth))) {
 		known->vlan_tci = xway_ntohs(tag->control);
-		known->vlan_proto = xway_ntohs(eth->h_proto);
+		known->vlan_proto = xway_ntohs(xway_eth_type(eth));
 		known->valid |= REDIRECT_METADATA_VLAN | REDIRECT_METADATA_VLAN_INSIDE;
 	}
 }

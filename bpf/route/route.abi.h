@@ -215,7 +215,6 @@ struct route_entry6 {
 _Static_assert(sizeof(struct route_entry6) == 64, "one cache line");
 
 #define ROUTE_MAC_BITS 48
-#define ROUTE_MAC ((1ULL << ROUTE_MAC_BITS) - 1)
 /* In a next hop: bits of the port plus one, and the number of epochs of a port above them. */
 #define ROUTE_HOP_PORT_BITS 9
 #define ROUTE_EPOCHS 128

@@ -181,7 +181,7 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 			return XWAY_TAGGED;
 		return type == ETH_P_IP || type == ETH_P_IPV6 ? XWAY_TRUNCATED : XWAY_NOT_IP;
 	}
-	arrival->type = header->h_proto;
+	arrival->type = xway_eth_type(header);
 	if (xway_unlikely(xway_is_tag(arrival->type) || stripped)) {
 		/* No frame is as long, but the verifier does not know. */
 		__u32 zero = (__u64)(cur->end - cur->pos) >> 32;
@@ -238,8 +238,7 @@ xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_
 	words = (void *)eth + ROUTE_TAGS_AT;
 	if ((void *)words + 11 > xway_data_end(ctx))
 		return XWAY_TRUNCATED;
-	*(__u64 *)eth->h_dest = (mac & ROUTE_MAC) | own << ROUTE_MAC_BITS;
-	*(__u32 *)(eth->h_source + 2) = own >> 16;
+	xway_write_macs(eth, mac, own);
 	if (outer)
 		*words++ = outer | (arrival->tags & ROUTE_TAG_PRIORITY);
 	if (inner)
@@ -262,8 +261,7 @@ xway_inline enum xway_reason route_send(struct xdp_md *ctx, struct ethhdr *eth,
 		return XWAY_NO_EGRESS;
 	if (xway_unlikely((arrival->tags & ROUTE_TAG_BYTES) | port->outer))
 		return route_retag(ctx, arrival, port, way->mac);
-	*(__u64 *)eth->h_dest = (way->mac & ROUTE_MAC) | port->mac << ROUTE_MAC_BITS;
-	*(__u32 *)(eth->h_source + 2) = port->mac >> 16;
+	xway_write_macs(eth, way->mac, port->mac);
 	return XWAY_FORWARDED;
 }
 

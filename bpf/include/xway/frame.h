@@ -30,6 +30,36 @@ xway_inline __u64 xway_frame_bytes(struct xdp_md *ctx, int frags)
 	return xway_data_end(ctx) - xway_data(ctx);
 }
 
+/*
+ * `struct ethhdr` is packed, so that the compiler accesses its fields byte by byte. These have the
+ * accesses that the processor can do.
+ */
+
+/* The EtherType of a frame. */
+xway_inline __be16 xway_eth_type(const struct ethhdr *eth)
+{
+	const void *at = eth;
+
+	return *(const __be16 *)(at + 2 * ETH_ALEN);
+}
+
+/* Writes the EtherType of a frame. */
+xway_inline void xway_write_eth_type(struct ethhdr *eth, __be16 type)
+{
+	void *at = eth;
+
+	*(__be16 *)(at + 2 * ETH_ALEN) = type;
+}
+
+/* Writes the addresses of a frame, numbers of which the lower six bytes are used. */
+xway_inline void xway_write_macs(struct ethhdr *eth, __u64 dest, __u64 source)
+{
+	void *at = eth;
+
+	*(__u64 *)at = (dest & 0xffffffffffff) | source << 48;
+	*(__u32 *)(at + sizeof(__u64)) = source >> 16;
+}
+
 /* The six bytes of a MAC address, in a number as in memory. */
 xway_inline __u64 xway_mac(const __u8 *mac)
 {

@@ -231,7 +231,7 @@ xway_inline int xway_parse_eth(struct xway_cursor *cur, struct ethhdr **eth)
 	*eth = xway_take(cur, sizeof(**eth));
 	if (!*eth)
 		return -1;
-	type = (*eth)->h_proto;
+	type = xway_eth_type(*eth);
 
 	xway_unroll
 	for (int i = 0; i < XWAY_MAX_TAGS && xway_is_tag(type); i++) {
