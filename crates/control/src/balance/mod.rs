@@ -6,9 +6,11 @@
 mod neighbours;
 mod plan;
 mod report;
+pub mod sync;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
+use std::time::Duration;
 
 use functions::balancer::{self, Backend, Config, Delivery, Maps, Moved, Network, State};
 use kernel::{Map, Mode};
@@ -23,6 +25,7 @@ use crate::composition::{self, link::ChainLink};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
@@ -38,6 +41,9 @@ pub struct BalanceOptions {
     /// Interfaces that packets may leave by, beside that which they came in by.
     pub out: Vec<String>,
     pub placement: Placement,
+    /// How long to wait for the state of a peer, where the configuration names peers and the
+    /// program is attached.
+    pub wait_sync: Duration,
 }
 
 /// A change of one backend.
@@ -113,7 +119,13 @@ pub fn read(path: &Path) -> Result<Config> {
         reason: reason.trim_end().to_owned(),
     };
     let text = std::fs::read_to_string(path).map_err(|error| malformed(error.to_string()))?;
-    let config: Config = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+    let mut config: Config = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+    if let Some(sync) = &mut config.sync {
+        // Other processes have other working directories.
+        let dir = path.parent().unwrap_or(Path::new(""));
+        let absolute = std::path::absolute(dir.join(&sync.key_file));
+        sync.key_file = absolute.map_err(|error| malformed(error.to_string()))?;
+    }
     config.check().map_err(|error| malformed(error.to_string()))?;
     Ok(config)
 }
@@ -132,15 +144,16 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     check_lockout(control, &target, &config, &options.placement)?;
     neighbours::resolve(control, &config)?;
     let out = interfaces(target.ifindex, &options.out)?;
-    match running.filter(|running| running.can_remain(&options.placement)) {
-        Some(running) => {
+    match running {
+        Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
             let moved = running.update(&config, &out)?;
             Record::of_balancer(&config, &options.placement).replace(&running.generation)?;
             Ok(changed(&target, running.mode, true, &config, moved))
         }
-        None => {
-            attach(&target, &config, &out, &options.placement)?;
+        running => {
+            let old = running.as_ref();
+            attach(control, &target, &Attachment { config: &config, out: &out, options, old })?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
@@ -355,8 +368,39 @@ fn check_lockout(
     })
 }
 
-fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placement) -> Result<()> {
-    let spec = spec(config, placement)?;
+/// A program that is about to be attached.
+struct Attachment<'a> {
+    config: &'a Config,
+    out: &'a [Ifindex],
+    options: &'a BalanceOptions,
+    /// What it replaces.
+    old: Option<&'a Running>,
+}
+
+impl Attachment<'_> {
+    /// Fills the maps before packets meet them.
+    fn fill(&self, control: &Control, maps: &Maps<'_, Map>, old: Option<&OwnMaps>) -> Result<()> {
+        sync::start(old, maps, self.config)?;
+        let wait = self.options.wait_sync;
+        if let Some(sync) = self.config.sync.as_ref().filter(|_| !wait.is_zero()) {
+            let options = sync::SyncOptions::of(sync)?;
+            if !sync::from_peers(maps, self.config, &options, wait)? {
+                control.notify(&Notice::NotSynchronized(wait));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn attach(control: &Control, target: &Target, attachment: &Attachment<'_>) -> Result<()> {
+    let Attachment { config, out, options, old } = attachment;
+    let placement = &options.placement;
+    let mut spec = spec(config, placement)?;
+    let old = old.map(|old| sync::prepare(old, config, &mut spec)).transpose()?.flatten();
+    let continued = |flows: &Map| match &old {
+        Some(old) => sync::continue_flows(old.named().flows, flows),
+        None => Ok(()),
+    };
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
     by_frame_size(target.has_large_frames(), programs, |program| {
         if composition::joins(target, placement)? {
@@ -364,14 +408,17 @@ fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placeme
             chain.place(placement, link(&spec, program, placement))?;
             let loaded = chain.load()?;
             let map = |name: &str| loaded.map(NAME, name);
-            balancer::update(config, &Maps::find(map)?)?;
+            attachment.fill(control, &Maps::find(map)?, old.as_ref())?;
             allow(map(balancer::TX)?, out)?;
-            return loaded.commit().map(drop);
+            let flows = map(balancer::FLOWS)?.duplicate()?;
+            loaded.commit()?;
+            return continued(&flows);
         }
         let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
-        balancer::update(config, &Maps::find(|name| object.map(name))?)?;
+        attachment.fill(control, &Maps::find(|name| object.map(name))?, old.as_ref())?;
         allow(object.map(balancer::TX)?, out)?;
-        target.install(NAME, &object, program, placement)?.commit()
+        target.install(NAME, &object, program, placement)?.commit()?;
+        continued(object.map(balancer::FLOWS)?)
     })
 }
 

@@ -25,6 +25,12 @@ pub enum FunctionError {
     /// A file of services is malformed.
     #[error("{path}: {reason}")]
     BalanceFile { path: String, reason: String },
+    /// It is not known which of the balancers that synchronize is this one.
+    #[error(
+        "none of `peers` in [sync] is an address of this host: write the own address and port as \
+         `listen`"
+    )]
+    NoSyncAddress,
     /// The kernel answers lookups of routes only where forwarding is on.
     #[error(
         "the balancer finds the way to its {family} backends by the kernel's routes, which needs \
