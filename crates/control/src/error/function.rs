@@ -25,6 +25,12 @@ pub enum FunctionError {
     /// A file of services is malformed.
     #[error("{path}: {reason}")]
     BalanceFile { path: String, reason: String },
+    /// The file of services names no peers.
+    #[error(
+        "the services of {interface} name no peers: write [sync] in the file, or give --listen, \
+         --peer and --key-file"
+    )]
+    NoSync { interface: String },
     /// It is not known which of the balancers that synchronize is this one.
     #[error(
         "none of `peers` in [sync] is an address of this host: write the own address and port as \

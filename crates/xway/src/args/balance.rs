@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::attach::Placement;
+use super::value::duration;
 
 /// Arguments of `set` of which one is required.
 const CHANGES: [&str; 3] = ["weight", "up", "down"];
@@ -44,7 +45,7 @@ pub struct BalanceLoadArgs {
     pub out: Vec<String>,
 
     /// Longest time to wait for the state of a peer of `[sync]`, before the program is attached
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
     pub wait_sync: Duration,
 
     #[command(flatten)]

@@ -12,6 +12,23 @@ mod runner;
 mod store;
 mod take_over;
 
+use crate::Control;
+use crate::error::{FunctionError, Result};
+use crate::record::Record;
+use crate::target::Target;
+
 pub use options::SyncOptions;
 pub use runner::{PeerReport, SyncReport, Syncer};
 pub(super) use take_over::{continue_flows, from_peers, prepare, start};
+
+/// With whom the balancer of an interface synchronizes, by the file that was loaded.
+///
+/// # Errors
+/// No balancer runs on the interface, or its file names no peers.
+pub fn options(control: &Control, interface: &str) -> Result<SyncOptions> {
+    let target = Target::open(control, interface)?;
+    let record = Record::read(&super::running(&target)?.generation)?;
+    let sync = record.and_then(|record| record.balance).and_then(|config| config.sync);
+    let missing = || FunctionError::NoSync { interface: interface.to_owned() };
+    SyncOptions::of(&sync.ok_or_else(missing)?)
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use functions::balancer::sync::wire::{Cells, Item, Message};
@@ -112,9 +112,7 @@ impl Syncer {
     /// No balancer runs on the interface, or the address cannot be used.
     pub fn start(control: &Control, interface: &str, options: &SyncOptions) -> Result<Self> {
         let target = Target::open(control, interface)?;
-        let running = Running::find(&target.slot, target.ifindex)?;
-        let missing = || FunctionError::NoBalancer { interface: interface.to_owned() };
-        let state = State::new(&running.ok_or_else(missing)?)?;
+        let state = State::new(&super::super::running(&target)?)?;
         let now = Instant::now();
         Ok(Self {
             control: control.clone(),
@@ -150,7 +148,7 @@ impl Syncer {
     pub fn run(&mut self, stop: &Stop) -> Result<SyncReport> {
         while stop.pending().is_none() {
             let timeout = self.due().saturating_duration_since(Instant::now());
-            let mut watches = [Watch::readable(stop_fd(stop)), Watch::readable(self.fd())];
+            let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(self.fd())];
             poll::wait(&mut watches, Some(timeout))?;
             self.step()?;
         }
@@ -320,11 +318,6 @@ impl Syncer {
             }
         }
     }
-}
-
-fn stop_fd(stop: &Stop) -> BorrowedFd<'_> {
-    use std::os::fd::AsFd as _;
-    stop.as_fd()
 }
 
 /// Time between two signs of life.

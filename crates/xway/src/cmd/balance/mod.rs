@@ -2,10 +2,14 @@
 
 use anyhow::Result;
 use control::balance::{self, BalanceOptions, Checked, Edit};
+use control::balance::sync::{SyncOptions, Syncer};
 use functions::balancer::State;
+use sys::signal::Stop;
 
 use super::{Context, Exit, confine};
-use crate::args::{BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs};
+use crate::args::{
+    BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs, BalanceSyncArgs,
+};
 
 pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
     let control = &context.control;
@@ -13,6 +17,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Load(args) => return load(args, context),
         BalanceAction::Check(args) => return check(args, context),
         BalanceAction::Plan(args) => return plan(args, context),
+        BalanceAction::Sync(args) => return sync(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));
@@ -39,6 +44,7 @@ fn load(args: &BalanceLoadArgs, context: &Context) -> Result<Exit> {
         config: balance::read(&args.file)?,
         out: args.out.clone(),
         placement: args.placement.clone().into(),
+        wait_sync: args.wait_sync,
     };
     context.show(&balance::load(&context.control, &args.iface, &options)?)?;
     Ok(Exit::Done)
@@ -59,5 +65,19 @@ fn plan(args: &BalancePlanArgs, context: &Context) -> Result<Exit> {
     named.end()?;
     let (old, new) = (balance::read(&args.old)?, balance::read(&args.new)?);
     context.show(&balance::plan(&old, &new)?)?;
+    Ok(Exit::Done)
+}
+
+fn sync(args: &BalanceSyncArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let (control, interface) = (&context.control, &args.iface);
+    let options = match (args.listen, &args.key_file) {
+        (Some(listen), Some(key_file)) => {
+            SyncOptions { listen, peers: args.peer.clone(), key_file: key_file.clone() }
+        }
+        _ => balance::sync::options(control, interface)?,
+    };
+    let mut syncer = Syncer::start(control, interface, &options)?;
+    context.show(&syncer.run(&stop)?)?;
     Ok(Exit::Done)
 }
