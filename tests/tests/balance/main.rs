@@ -5,3 +5,4 @@ mod changes;
 mod command;
 mod delivery;
 mod services;
+mod sync;
