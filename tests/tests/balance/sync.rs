@@ -195,7 +195,7 @@ impl Drop for Sync {
 
 const FOUR: &[u8] = &[200, 201, 202, 203];
 const THREE: &[u8] = &[200, 201, 202];
-const NO_WAIT: &[&str] = &["--wait-sync", "0s"];
+const NO_WAIT: &[&str] = &["--wait-sync", "1ms"];
 
 #[test]
 fn a_connection_continues_on_the_other_balancer() {
@@ -273,7 +273,7 @@ fn a_balancer_starts_without_a_peer() {
     let pair = Pair::new();
     let file = pair.file(B, FOUR, "");
     let loaded = pair.run(B, &["balance", "load", "eth0", &file, "--wait-sync", "100ms"]);
-    loaded.ended(0);
+    loaded.clone().ended(0);
     assert!(loaded.stderr.contains("no peer sent all of its state"), "{}", loaded.stderr);
     assert_eq!(pair.spread(B, OLD, 1).iter().sum::<u64>(), 100);
 }
@@ -288,7 +288,7 @@ fn a_replaced_balancer_keeps_history_and_flows() {
     let flows = pair.flows(B);
     for (number, size) in ["flows = 65536", "flows = 262144", "flows = 1024"].iter().enumerate() {
         let file = pair.file(B, THREE, size);
-        let words = ["balance", "load", "eth0", &file, "--replace", "--wait-sync", "0s"];
+        let words = ["balance", "load", "eth0", &file, "--replace", "--wait-sync", "1ms"];
         pair.run(B, &words).ended(0);
         let sequence = number as u32;
         assert_eq!(pair.spread(B, YOUNG, 5_000_003 + sequence), young, "{size}");
