@@ -216,7 +216,7 @@ fn a_connection_continues_on_the_other_balancer() {
     assert_eq!(pair.spread(B, YOUNG, 5_000_003), young);
     assert_eq!(pair.spread(B, OLD, 2), old);
     let [a, b] = running.map(Sync::report);
-    assert_eq!(b["flows"]["inserted"], flows);
+    assert!(b["flows"]["inserted"].as_u64().unwrap() >= flows, "{b}");
     assert_eq!((&a["refused"], &a["peers"][0]["in_step"]), (&json!({}), &json!(true)), "{a}");
 }
 
@@ -256,14 +256,14 @@ fn a_balancer_that_begins_again_gets_history_and_flows() {
     let _running = pair.sync(A);
     let young = pair.open(A);
     pair.run(B, &["detach", "eth0"]).ended(0);
-    let loaded = pair.load(B, THREE, &[]);
-    assert_eq!(loaded["updated"], false);
+    // How long it may take is of no interest here, but whether it arrives.
+    pair.load(B, THREE, &["--wait-sync", "20s"]);
     assert_eq!(pair.flows(B), pair.flows(A));
     assert_eq!(pair.spread(B, YOUNG, 5_000_003), young);
     assert_eq!(pair.spread(B, OLD, 2), old, "the former backend is in no file of B");
     // The peer has another table: its connections are older than the change here.
     pair.run(B, &["detach", "eth0"]).ended(0);
-    pair.load(B, &[200, 201], &[]);
+    pair.load(B, &[200, 201], &["--wait-sync", "20s"]);
     assert_eq!(pair.spread(B, YOUNG, 5_000_004), young);
     assert_eq!(pair.spread(B, OLD, 3), old);
 }

@@ -437,12 +437,20 @@ pub fn table(config: &Config, service: &Service) -> Result<Table, choice::Error>
 }
 
 pub(super) fn write_table<M: Map>(map: &M, table: u32, slots: &[u16]) -> Result<(), M::Error> {
-    for (line, slots) in slots.chunks_exact(LINE).enumerate() {
-        let index = table * LINES + line as u32;
-        let line = abi::Line { slots: std::array::from_fn(|i| slots[i]) };
-        map.update(&index.to_le_bytes(), &line.to_bytes(), Expect::Any)?;
-    }
-    Ok(())
+    let mut lines = slots.chunks_exact(LINE).enumerate();
+    lines.try_for_each(|(line, slots)| write_line(map, table, line, slots))
+}
+
+/// Writes one line, whose slots come first.
+pub(super) fn write_line<M: Map>(
+    map: &M,
+    table: u32,
+    line: usize,
+    slots: &[u16],
+) -> Result<(), M::Error> {
+    let index = table * LINES + line as u32;
+    let line = abi::Line { slots: std::array::from_fn(|i| slots[i]) };
+    map.update(&index.to_le_bytes(), &line.to_bytes(), Expect::Any)
 }
 
 pub(super) fn key_of(number: u16) -> [u8; 4] {
@@ -454,7 +462,7 @@ pub const NONE: u16 = u16::MAX;
 /// The key of maps with one entry.
 const ONLY: [u8; 4] = [0; 4];
 /// Slots of a line.
-const LINE: usize = abi::Line::SIZE / 2;
+pub(super) const LINE: usize = abi::Line::SIZE / 2;
 /// `BALANCER_LINES`.
 const LINES: u32 = (SLOTS / LINE) as u32;
 /// An entry that is not in use.

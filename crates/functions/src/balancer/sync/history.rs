@@ -11,7 +11,7 @@ use spec::{Expect, Map};
 
 use super::super::choice::{self, SLOTS};
 use super::super::config::{Backend, Config, State};
-use super::super::live::{self, Live, Maps, NONE, key_of, write_table};
+use super::super::live::{self, LINE, Live, Maps, NONE, key_of, write_line, write_table};
 use super::super::service::{self, NO_TABLE};
 use super::super::tunnel;
 use super::wire::Name;
@@ -96,11 +96,13 @@ impl Tables {
         }
         let mut former = self.former.clone();
         former.resize(SLOTS, NONE);
+        let mut lines = BTreeSet::new();
         for (slot, number) in &slots {
             let slot = usize::from(*slot);
             former[slot] = choose(self.current[slot], *number);
+            lines.insert(slot / LINE);
         }
-        if !write_former(maps, live, self.service, &former)? {
+        if !write_former(maps, live, self.service, &former, &lines)? {
             return Ok(0);
         }
         self.former = former;
@@ -191,17 +193,20 @@ pub fn watch<M: Map>(
     tables.change(maps, live, flows, |current, _| current)
 }
 
-/// Writes the former backends of a service, in its table or a free one. Without space, all remains
-/// as it is, and the result is `false`.
+/// Writes these lines of the former backends of a service, or all of them into a free table, if it
+/// has none. Without space, all remains as it is, and the result is `false`.
 fn write_former<M: Map>(
     maps: &Maps<'_, M>,
     live: &mut Live,
     service: u32,
     former: &[u16],
+    lines: &BTreeSet<usize>,
 ) -> Result<bool, M::Error> {
     let Some(entry) = live.service(service).copied() else { return Ok(false) };
     if entry.former != NO_TABLE {
-        write_table(maps.tables, entry.former, former)?;
+        for line in lines {
+            write_line(maps.tables, entry.former, *line, &former[line * LINE..])?;
+        }
         return Ok(true);
     }
     let Some(table) = live.free_tables(maps)?.pop() else { return Ok(false) };
