@@ -6,6 +6,7 @@ use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
+use functions::balancer::sync::{Key, Refused, open};
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
 use serde_json::{Value, json};
@@ -302,10 +303,11 @@ fn a_replaced_balancer_keeps_history_and_flows() {
     assert_eq!(pair.spread(B, OLD, 9), old);
 }
 
-/// Datagrams between the balancers, as frames.
-fn datagrams(wire: &Capture, count: usize) -> Vec<Vec<u8>> {
+/// Datagrams from A to B that are wanted, as frames.
+fn datagrams(wire: &Capture, count: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let is_sync = |frame: &[u8]| {
-        frame.len() > 42 && frame[23] == 17 && frame[36..38] == PORT.to_be_bytes()
+        let is_own = frame.len() > 42 && frame[23] == 17 && frame[26..30] == [10, 0, 0, 1];
+        is_own && frame[36..38] == PORT.to_be_bytes() && wanted(&frame[42..])
     };
     (0..count).map(|_| wire.next(PATIENCE, is_sync).unwrap()).collect()
 }
@@ -323,7 +325,7 @@ fn what_is_forged_replayed_or_cut_changes_nothing_and_is_counted() {
     pair.open(A);
     let flows = pair.flows(A);
     pair.until_flows(B, flows);
-    let frames = datagrams(&wire, 4);
+    let frames = datagrams(&wire, 4, |_| true);
     a.kill();
     let refused = |report: &Value, reason: &str| report["refused"][reason].as_u64().unwrap_or(0);
     let replay = Capture::open(&pair.net.a, "eth0").unwrap();
@@ -348,8 +350,9 @@ fn what_is_forged_replayed_or_cut_changes_nothing_and_is_counted() {
     // A process with another key begins on A.
     pair.key_file(A, "another secret of that length");
     let stranger = pair.sync(A);
-    // B has received all of that when it has received a hello of the other key.
-    datagrams(&wire, 6 + 2);
+    // The changed datagram, and two hellos of the other key.
+    let key = Key::new(KEY.as_bytes()).unwrap();
+    datagrams(&wire, 3, |datagram| open(&key, datagram) == Err(Refused::Tag));
     let stranger = stranger.report();
     assert_eq!(stranger["peers"][0]["up"], false, "{stranger}");
     assert!(refused(&stranger, "tag") > 0, "{stranger}");

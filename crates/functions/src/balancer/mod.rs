@@ -19,7 +19,9 @@ pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
     State, Sync, Tunnel,
 };
-pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, generation, settle, slots, table, update};
+pub use live::{
+    Change, Error, Live, Maps, Moved, NONE, flows, generation, settle, slots, table, update,
+};
 pub use memory::Remembered;
 
 /// The compiled program.

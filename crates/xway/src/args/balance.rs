@@ -128,4 +128,8 @@ pub struct BalanceSyncArgs {
     /// File with the secret that all balancers share, at least 16 bytes
     #[arg(long, value_name = "FILE", requires = "peer")]
     pub key_file: Option<PathBuf>,
+
+    /// End after this time instead of when interrupted
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
 }

@@ -10,8 +10,12 @@ mod options;
 mod pull;
 mod runner;
 mod store;
+mod syncers;
 mod take_over;
 
+use functions::balancer::Sync;
+
+use super::Running;
 use crate::Control;
 use crate::error::{FunctionError, Result};
 use crate::record::Record;
@@ -19,6 +23,7 @@ use crate::target::Target;
 
 pub use options::SyncOptions;
 pub use runner::{PeerReport, SyncReport, Syncer};
+pub(crate) use syncers::Syncers;
 pub(super) use take_over::{continue_flows, from_peers, prepare, start};
 
 /// With whom the balancer of an interface synchronizes, by the file that was loaded.
@@ -27,8 +32,12 @@ pub(super) use take_over::{continue_flows, from_peers, prepare, start};
 /// No balancer runs on the interface, or its file names no peers.
 pub fn options(control: &Control, interface: &str) -> Result<SyncOptions> {
     let target = Target::open(control, interface)?;
-    let record = Record::read(&super::running(&target)?.generation)?;
-    let sync = record.and_then(|record| record.balance).and_then(|config| config.sync);
     let missing = || FunctionError::NoSync { interface: interface.to_owned() };
-    SyncOptions::of(&sync.ok_or_else(missing)?)
+    SyncOptions::of(&declared(&super::running(&target)?)?.ok_or_else(missing)?)
+}
+
+/// What the file of a balancer states.
+fn declared(running: &Running) -> Result<Option<Sync>> {
+    let record = Record::read(&running.generation)?;
+    Ok(record.and_then(|record| record.balance).and_then(|config| config.sync))
 }

@@ -45,10 +45,8 @@ fn own(peers: &[SocketAddr]) -> Result<SocketAddr> {
 }
 
 fn read_key(path: &Path) -> Result<Key> {
-    let malformed = |reason: String| FunctionError::BalanceFile {
-        path: path.display().to_string(),
-        reason,
-    };
+    let malformed =
+        |reason: String| FunctionError::BalanceFile { path: path.display().to_string(), reason };
     let secret = std::fs::read(path).map_err(|error| malformed(error.to_string()))?;
     Ok(Key::new(&secret).map_err(|error| malformed(error.to_string()))?)
 }

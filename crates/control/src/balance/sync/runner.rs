@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use functions::balancer::FLOWS;
 use functions::balancer::sync::wire::{Cells, Item, Message};
 use functions::balancer::sync::{CellMemory, News, now_units};
-use functions::balancer::FLOWS;
 use serde::Serialize;
 use sys::poll::{self, Watch};
 use sys::signal::Stop;
@@ -141,13 +141,15 @@ impl Syncer {
         pulls.chain([self.hello_at, self.scan_at]).min().unwrap_or(self.hello_at)
     }
 
-    /// Runs until a signal arrives.
+    /// Runs until a signal arrives, or for this time.
     ///
     /// # Errors
     /// As of [`Self::step`].
-    pub fn run(&mut self, stop: &Stop) -> Result<SyncReport> {
-        while stop.pending().is_none() {
-            let timeout = self.due().saturating_duration_since(Instant::now());
+    pub fn run(&mut self, stop: &Stop, time: Option<Duration>) -> Result<SyncReport> {
+        let end = time.map(|time| Instant::now() + time);
+        while stop.pending().is_none() && end.is_none_or(|end| Instant::now() < end) {
+            let due = end.map_or(self.due(), |end| self.due().min(end));
+            let timeout = due.saturating_duration_since(Instant::now());
             let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(self.fd())];
             poll::wait(&mut watches, Some(timeout))?;
             self.step()?;

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use functions::balancer::sync::history::{self, Tables};
-use functions::balancer::sync::wire::{CellEntry, Cells, DONE, End, History, Item, Message, Name, Want};
-use functions::balancer::sync::{CellMemory, Flow, Merged, News, copies, merge, now_units};
 use functions::balancer::abi::Kind;
+use functions::balancer::sync::history::{self, Tables};
+use functions::balancer::sync::wire::{
+    CellEntry, Cells, DONE, End, History, Item, Message, Name, Want,
+};
+use functions::balancer::sync::{CellMemory, Flow, Merged, News, copies, merge, now_units};
 use functions::balancer::{self, Config, Live, Maps, NONE};
 use kernel::Map;
 use sys::thread::monotonic_ns;
@@ -124,10 +126,7 @@ impl Store<'_> {
         Ok(())
     }
 
-    fn numbers(
-        &mut self,
-        names: &[Name],
-    ) -> Result<Vec<Option<u16>>> {
+    fn numbers(&mut self, names: &[Name]) -> Result<Vec<Option<u16>>> {
         let mut numbers = Vec::with_capacity(names.len());
         let live = &mut self.known.live;
         for name in names {
@@ -146,11 +145,7 @@ impl Store<'_> {
 }
 
 /// What answers a request, from the state here.
-pub fn answer(
-    memory: &FlowMemory,
-    known: &Known,
-    want: &Want,
-) -> Vec<Message> {
+pub fn answer(memory: &FlowMemory, known: &Known, want: &Want) -> Vec<Message> {
     let (mut out, live) = (Vec::new(), &known.live);
     let next = match want.what {
         Item::Cells { line } => flows(memory, live, want.id, line, &mut out),
@@ -166,13 +161,7 @@ pub fn answer(
 }
 
 /// Flows from a line on. Returns the line to continue with; a line is not divided.
-fn flows(
-    memory: &FlowMemory,
-    live: &Live,
-    id: u32,
-    from: u32,
-    out: &mut Vec<Message>,
-) -> u32 {
+fn flows(memory: &FlowMemory, live: &Live, id: u32, from: u32, out: &mut Vec<Message>) -> u32 {
     let (now, lines) = (now_units(monotonic_ns()), memory.lines());
     let new = || Cells { id, lines, ..Cells::default() };
     let mut cells = new();

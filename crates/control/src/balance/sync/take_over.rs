@@ -103,7 +103,8 @@ pub fn from_peers(
             endpoint.hello(memory.lines());
             hello_at = now + HELLO;
         }
-        if let Some((pull, message)) = pull.as_mut().and_then(|one| Some((one.from, one.request(now)?)))
+        if let Some((pull, message)) =
+            pull.as_mut().and_then(|one| Some((one.from, one.request(now)?)))
         {
             endpoint.send(pull, &message);
         }

@@ -30,10 +30,7 @@ impl Tables {
     ///
     /// # Errors
     /// A map's own.
-    pub fn all<M: Map>(
-        maps: &Maps<'_, M>,
-        live: &Live,
-    ) -> Result<BTreeMap<u32, Self>, M::Error> {
+    pub fn all<M: Map>(maps: &Maps<'_, M>, live: &Live) -> Result<BTreeMap<u32, Self>, M::Error> {
         let mut all = BTreeMap::new();
         for id in live.service_ids() {
             all.extend(Self::read(maps, live, id)?.map(|tables| (id, tables)));

@@ -1,7 +1,7 @@
 //! Takes over the state of a balancer on the same host, into maps that may have other sizes.
 
-use spec::{Expect, Map};
 use spec::Spec;
+use spec::{Expect, Map};
 
 use super::super::choice::SLOTS;
 use super::super::live::{self, Live, Maps, NONE, key_of, write_table};

@@ -14,7 +14,9 @@ pub struct Key(Hmac<Sha256>);
 
 /// A secret is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the key has {0} bytes; at least {SHORTEST} are needed, such as from `openssl rand -hex 32`")]
+#[error(
+    "the key has {0} bytes; at least {SHORTEST} are needed, such as from `openssl rand -hex 32`"
+)]
 pub struct WeakKey(usize);
 
 impl Key {

@@ -235,8 +235,7 @@ pub fn open(key: &Key, bytes: &[u8]) -> Result<(Header, Message), Refused> {
 pub fn read(signed: &[u8]) -> Option<(Header, Message)> {
     let mut reader = Reader(signed);
     let [_version, kind, ..] = reader.take::<8>()?;
-    let header =
-        Header { sender: reader.u64()?, receiver: reader.u64()?, sequence: reader.u64()? };
+    let header = Header { sender: reader.u64()?, receiver: reader.u64()?, sequence: reader.u64()? };
     let message = match kind {
         1 => Message::Hello(reader.hello()?),
         2 => Message::Want(reader.want()?),

@@ -1,8 +1,8 @@
 //! `balance`: the layer-4 load balancer.
 
 use anyhow::Result;
-use control::balance::{self, BalanceOptions, Checked, Edit};
 use control::balance::sync::{SyncOptions, Syncer};
+use control::balance::{self, BalanceOptions, Checked, Edit};
 use functions::balancer::State;
 use sys::signal::Stop;
 
@@ -78,6 +78,6 @@ fn sync(args: &BalanceSyncArgs, context: &Context) -> Result<Exit> {
         _ => balance::sync::options(control, interface)?,
     };
     let mut syncer = Syncer::start(control, interface, &options)?;
-    context.show(&syncer.run(&stop)?)?;
+    context.show(&syncer.run(&stop, args.time)?)?;
     Ok(Exit::Done)
 }
