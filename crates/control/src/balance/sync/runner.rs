@@ -36,7 +36,7 @@ pub struct SyncReport {
     pub flows: BTreeMap<&'static str, u64>,
     /// Flows whose backend is unknown here, or down.
     pub unknown: u64,
-    /// Flows of a balancer whose `flows` is too much smaller.
+    /// Flows of a balancer whose `flows` is smaller than a 64th.
     pub lines: u64,
     /// Slots in which remembered flows are looked for because a peer has another backend.
     pub watched: u64,

@@ -21,7 +21,7 @@ pub struct Tally {
     pub flows: BTreeMap<Merged, u64>,
     /// Flows and slots of backends that are unknown here, or down.
     pub unknown: u64,
-    /// Flows of a memory that is too much smaller than the own one.
+    /// Flows of a memory that is smaller than a 64th of the own one.
     pub lines: u64,
     /// Slots that have a former backend of a peer.
     pub slots: u64,

@@ -38,7 +38,7 @@ impl Tables {
         Ok(all)
     }
 
-    /// Of a service of the maps; `None` if there is none of this identifier.
+    /// Reads those of a service of the maps; `None` if there is none of this identifier.
     ///
     /// # Errors
     /// A map's own.

@@ -1,4 +1,4 @@
-//! Balancers that share clients tell each other what their files do not: which flows are
+//! Balancers that share clients send each other what their files do not state: which flows are
 //! remembered, and which backends slots had before.
 //!
 //! [`wire`] is the format, [`Key`] seals and opens datagrams, [`Session`] refuses those that are
@@ -36,7 +36,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of a cell; `None` for one that is not in use.
+    /// The content of a cell; `None` for one that is not in use.
     #[must_use]
     pub const fn of(cell: u64, now: u64) -> Option<Self> {
         if cell == 0 {

@@ -75,5 +75,5 @@ fn is_news(sent: u64, flow: Flow, now: u64) -> bool {
 
 /// Units between two renewals of an established connection: 4.6 minutes, of an hour.
 const PAUSE: u16 = 128;
-/// Of the others, which live a minute: 17 seconds.
+/// Units between two renewals of others, which live a minute: 17 seconds.
 const SHORT_PAUSE: u16 = 8;

@@ -12,7 +12,7 @@ const MOST_LINES: u32 = 1 << 22;
 pub enum Refused {
     /// Shorter than a header and a tag, or of another length than it states.
     Length,
-    /// Of another version.
+    /// The version is another one.
     Version,
     /// The tag is not that of the key: forged, damaged, or another key.
     Tag,
@@ -20,7 +20,7 @@ pub enum Refused {
     Malformed,
     /// Sent by this process.
     Reflected,
-    /// Of another session: of an earlier process here or there.
+    /// For or from another session: of an earlier process here or there.
     Session,
     /// The sequence number was received already, or is too old.
     Replayed,
@@ -60,7 +60,7 @@ impl Refused {
 pub struct Header {
     /// Random number of the process that sent it.
     pub sender: u64,
-    /// That of the process that it is for; 0 while unknown.
+    /// Random number of the process that it is for; 0 while unknown.
     pub receiver: u64,
     pub sequence: u64,
 }
@@ -114,7 +114,7 @@ pub struct Name {
 /// Flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cells {
-    /// Of the request; 0 for what changed.
+    /// Number of the request; 0 for what changed.
     pub id: u32,
     pub lines: u32,
     pub backends: Vec<Name>,
