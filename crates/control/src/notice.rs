@@ -42,6 +42,8 @@ pub enum Notice {
     Loader(String),
     /// The next hop to a backend of a balancer does not answer, so its packets are dropped.
     Unresolved(IpAddr),
+    /// No balancer sent its state in this time, so connections that others remember may move.
+    NotSynchronized(Duration),
     /// The interface is down, so the program that was attached to it sees no packets.
     InterfaceDown(String),
     /// A program was attached without its verdicts being counted, with the reason.
@@ -109,6 +111,11 @@ impl fmt::Display for Notice {
                 f,
                 "the next hop to backend {backend} does not answer; packets for it are dropped \
                  until it does"
+            ),
+            Self::NotSynchronized(wait) => write!(
+                f,
+                "no peer sent all of its state in {} s: connections that began before may move",
+                wait.as_secs_f64()
             ),
             Self::InterfaceDown(name) => {
                 write!(f, "{name} is down, so no packet arrives; `ip link set {name} up`")

@@ -17,6 +17,7 @@ mod rules;
 #[cfg(fuzzing)]
 mod sockets;
 mod stream;
+mod sync;
 
 /// One of the programs that the fuzzer runs.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,7 @@ pub struct Target {
 /// exists only for tests and fuzzing.
 pub const TARGETS: &[Target] = &[
     Target { name: "asm_text", run: assembly::text },
+    Target { name: "balance_sync", run: sync::datagram },
     Target { name: "btf", run: object::btf },
     Target { name: "classic_bpf", run: filter::classic },
     Target { name: "filter_engine", run: filter::engine },

@@ -72,6 +72,12 @@ impl Mapping {
         self.word(at).store(value, Ordering::Release);
     }
 
+    /// Replaces a 64-bit word at a byte offset if it has the old value; returns whether it had.
+    pub fn replace_u64(&self, at: usize, old: u64, new: u64) -> bool {
+        assert!(self.writable, "stores need a writable mapping");
+        self.word(at).compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
     /// Copies bytes out.
     pub fn copy_out(&self, at: usize, into: &mut [u8]) {
         self.check_range(at, into.len());
@@ -148,6 +154,9 @@ mod tests {
         let map = mapping(&[1, 0, 0, 0, 2, 0, 0, 0]);
         assert_eq!(map.load_u32(4), 2);
         map.store_u64(0, 0x0403_0201);
+        assert!(!map.replace_u64(0, 7, 8), "another value");
+        assert!(map.replace_u64(0, 0x0403_0201, 0x0403_0200));
+        assert!(map.replace_u64(0, 0x0403_0200, 0x0403_0201));
         let mut out = [0; 3];
         map.copy_out(1, &mut out);
         assert_eq!(out, [2, 3, 4]);

@@ -7,4 +7,5 @@ mod connections;
 mod declared;
 mod delivery;
 mod services;
+mod sync;
 mod why;

@@ -200,7 +200,12 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
         }
         Kind::Balance { services } => {
             let (config, out) = (balance::read(services)?, table.out.clone());
-            Request::Balance(Box::new(BalanceOptions { config, out, placement }))
+            Request::Balance(Box::new(BalanceOptions {
+                config,
+                out,
+                wait_sync: balance::WAIT_SYNC,
+                placement,
+            }))
         }
         Kind::Forward(config) => Request::Forward(RouteOptions {
             config: (**config).clone(),

@@ -3,7 +3,10 @@
 use functions::balancer::{self, Config, Maps};
 use spec::Spec;
 
-use super::{BalanceOptions, NAME, Running, allow, interfaces, link, prepare, spec};
+use super::{
+    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, interfaces, link, prepare, spec,
+    sync,
+};
 use crate::composition::{Chain, LoadedChain};
 use crate::error::Result;
 use crate::record::Record;
@@ -47,6 +50,10 @@ pub fn has_same_constants(old: &Config, new: &Config) -> bool {
 pub struct NewBalancer {
     config: Config,
     options: BalanceOptions,
+    /// Whether the program that runs continues.
+    remains: bool,
+    /// The maps of a program that is replaced.
+    old: Option<OwnMaps>,
 }
 
 impl NewBalancer {
@@ -60,27 +67,41 @@ impl NewBalancer {
         let config = prepare(target, options)?;
         let placement = &options.placement;
         let running = Running::find(&target.slot, target.ifindex)?;
-        match running.filter(|running| running.can_remain(placement)) {
-            Some(running) => {
+        let remains = running.as_ref().is_some_and(|running| running.can_remain(placement));
+        let mut old = None;
+        match running {
+            Some(running) if remains => {
                 let known = Record::read(&running.generation)?.unwrap_or_default();
                 let wanted = Record::of_balancer(&config, &options.out, placement);
                 let declaration = wanted.declaration.or(known.declaration);
                 let record = Record { declaration, ..wanted };
                 chain.link(NAME)?.beside.push(record.map());
             }
-            None => {
+            running => {
                 let program = program(large);
-                let spec: Spec = spec(&config, options)?;
+                let mut spec: Spec = spec(&config, options)?;
+                let replaced = running.as_ref();
+                old = replaced
+                    .map(|old| sync::prepare(old, &config, &mut spec))
+                    .transpose()?
+                    .flatten();
                 chain.place(placement, link(&spec, program, placement))?;
             }
         }
-        Ok(Self { config, options: options.clone() })
+        Ok(Self { config, options: options.clone(), remains, old })
     }
 
     /// Fills the maps of the loaded program. Services of a program that continues change here.
     pub fn fill(&self, chain: &LoadedChain<'_>, target: &Target) -> Result<()> {
-        balancer::update(&self.config, &Maps::find(|name| chain.map(NAME, name))?)?;
-        let out = interfaces(target.ifindex, &self.options.out)?;
+        let (config, options) = (&self.config, &self.options);
+        let maps = Maps::find(|name| chain.map(NAME, name))?;
+        let out = interfaces(target.ifindex, &options.out)?;
+        if self.remains {
+            balancer::update(config, &maps)?;
+        } else {
+            let attachment = Attachment { config, out: &out, options, old: None };
+            attachment.fill(target.slot.control(), &maps, self.old.as_ref())?;
+        }
         allow(chain.map(NAME, balancer::TX)?, &out)?;
         Ok(())
     }

@@ -7,11 +7,13 @@ mod declared;
 mod neighbours;
 mod plan;
 mod report;
+pub mod sync;
 mod top;
 mod why;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
+use std::time::Duration;
 
 use functions::balancer::{self, Backend, Config, Delivery, Maps, Moved, Network, State};
 use kernel::{Map, Mode};
@@ -26,6 +28,7 @@ use crate::composition::{self, link::ChainLink};
 use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
+use crate::notice::Notice;
 use crate::record::Record;
 use crate::state::{Generation, Slot};
 use crate::target::{Target, by_frame_size};
@@ -37,6 +40,9 @@ pub use report::{BackendReport, BalanceReport, BalancerReport, ServiceReport, sh
 pub use top::{BackendRate, BalanceMonitor, BalanceTop};
 pub use why::{BalanceExplanation, why};
 
+/// How long a balancer that is declared waits for its peers before it is attached.
+pub(crate) const WAIT_SYNC: Duration = Duration::from_secs(2);
+
 /// Services, and how the program is attached.
 #[derive(Clone, Debug, Default)]
 pub struct BalanceOptions {
@@ -44,6 +50,9 @@ pub struct BalanceOptions {
     /// Interfaces that packets may leave by, beside that which they came in by.
     pub out: Vec<String>,
     pub placement: Placement,
+    /// How long to wait for the state of a peer, where the configuration names peers and the
+    /// program is attached.
+    pub wait_sync: Duration,
 }
 
 /// A change of one backend.
@@ -119,7 +128,13 @@ pub fn read(path: &Path) -> Result<Config> {
         reason: reason.trim_end().to_owned(),
     };
     let text = std::fs::read_to_string(path).map_err(|error| malformed(error.to_string()))?;
-    let config: Config = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+    let mut config: Config = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+    if let Some(sync) = &mut config.sync {
+        // Other processes have other working directories.
+        let dir = path.parent().unwrap_or(Path::new(""));
+        let absolute = std::path::absolute(dir.join(&sync.key_file));
+        sync.key_file = absolute.map_err(|error| malformed(error.to_string()))?;
+    }
     config.check().map_err(|error| malformed(error.to_string()))?;
     Ok(config)
 }
@@ -135,8 +150,8 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     let config = prepare(&target, options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
     let out = interfaces(target.ifindex, &options.out)?;
-    match running.filter(|running| running.can_remain(&options.placement)) {
-        Some(running) => {
+    match running {
+        Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
             let known = Record::read(&running.generation)?.and_then(|record| record.balance);
             if known.is_some_and(|known| !has_same_constants(&known, &config)) {
@@ -148,8 +163,9 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
             record.replace(&running.generation)?;
             Ok(changed(&target, running.mode, true, &config, moved))
         }
-        None => {
-            attach(&target, &config, &out, options)?;
+        running => {
+            let old = running.as_ref();
+            attach(control, &target, &Attachment { config: &config, out: &out, options, old })?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
@@ -257,6 +273,7 @@ pub(crate) struct Running {
 }
 
 /// The maps of a balancer that services are in.
+#[derive(Debug)]
 pub(crate) struct OwnMaps([Map; 6]);
 
 impl OwnMaps {
@@ -380,13 +397,38 @@ fn check_lockout(
     })
 }
 
-fn attach(
-    target: &Target,
-    config: &Config,
-    out: &[Ifindex],
-    options: &BalanceOptions,
-) -> Result<()> {
-    let (placement, spec) = (&options.placement, spec(config, options)?);
+/// A program that is about to be attached.
+struct Attachment<'a> {
+    config: &'a Config,
+    out: &'a [Ifindex],
+    options: &'a BalanceOptions,
+    /// What it replaces.
+    old: Option<&'a Running>,
+}
+
+impl Attachment<'_> {
+    /// Fills the maps before packets meet them.
+    fn fill(&self, control: &Control, maps: &Maps<'_, Map>, old: Option<&OwnMaps>) -> Result<()> {
+        sync::start(old, maps, self.config)?;
+        let wait = self.options.wait_sync;
+        if let Some(sync) = self.config.sync.as_ref().filter(|_| !wait.is_zero()) {
+            let options = sync::SyncOptions::of(sync)?;
+            if !sync::from_peers(maps, self.config, &options, wait)? {
+                control.notify(&Notice::NotSynchronized(wait));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn attach(control: &Control, target: &Target, attachment: &Attachment<'_>) -> Result<()> {
+    let Attachment { config, out, options, old } = attachment;
+    let (placement, mut spec) = (&options.placement, spec(config, options)?);
+    let old = old.map(|old| sync::prepare(old, config, &mut spec)).transpose()?.flatten();
+    let continued = |flows: &Map| match &old {
+        Some(old) => sync::continue_flows(old.named().flows, flows),
+        None => Ok(()),
+    };
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
     by_frame_size(target.has_large_frames(), programs, |program| {
         if composition::joins(target, placement)? {
@@ -394,14 +436,17 @@ fn attach(
             chain.place(placement, link(&spec, program, placement))?;
             let loaded = chain.load()?;
             let map = |name: &str| loaded.map(NAME, name);
-            balancer::update(config, &Maps::find(map)?)?;
+            attachment.fill(control, &Maps::find(map)?, old.as_ref())?;
             allow(map(balancer::TX)?, out)?;
-            return loaded.commit().map(drop);
+            let flows = map(balancer::FLOWS)?.duplicate()?;
+            loaded.commit()?;
+            return continued(&flows);
         }
         let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
-        balancer::update(config, &Maps::find(|name| object.map(name))?)?;
+        attachment.fill(control, &Maps::find(|name| object.map(name))?, old.as_ref())?;
         allow(object.map(balancer::TX)?, out)?;
-        target.install(NAME, &object, program, placement)?.commit()
+        target.install(NAME, &object, program, placement)?.commit()?;
+        continued(object.map(balancer::FLOWS)?)
     })
 }
 

@@ -37,6 +37,7 @@ use self::scrape::{Known, Scraper};
 use crate::Control;
 use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
 use crate::balance;
+use crate::balance::sync::Syncers;
 use crate::declaration;
 use crate::error::{DaemonError, Result, full};
 use crate::filter::auto_detection::AutoEvent;
@@ -70,6 +71,8 @@ pub enum Event<'a> {
     Failed(String),
     /// The kernel's routes are not followed any more, with the reason.
     Unfollowed(String),
+    /// The balancer of an interface does not synchronize for now, with the reason.
+    Unsynchronized { interface: &'a str, reason: String },
     /// SIGHUP arrived.
     Reloading,
 }
@@ -87,6 +90,8 @@ pub struct Daemon {
     follower: Option<Follower>,
     /// When the next hops of balancers are refreshed next.
     refresh_at: Instant,
+    /// Exchange flows with balancers of other hosts.
+    syncers: Syncers,
     /// What the thread that serves metrics reads.
     shared: Arc<Mutex<Known>>,
     scraper: Arc<Mutex<Scraper>>,
@@ -149,6 +154,7 @@ impl Daemon {
             detections: Detections::default(),
             follower: Some(follower),
             refresh_at: Instant::now(),
+            syncers: Syncers::default(),
             shared,
             scraper,
             interfaces: Vec::new(),
@@ -189,7 +195,10 @@ impl Daemon {
                 }
             }
             self.follow(&mut log);
-            self.refresh();
+            self.refresh(&mut log);
+            self.syncers.step(|interface, reason| {
+                log(&Event::Unsynchronized { interface, reason });
+            });
         }
         self.service.send("STOPPING=1");
         Ok(())
@@ -201,12 +210,13 @@ impl Daemon {
         let follow = self.follower.as_ref().map(Follower::due);
         let times =
             self.retry.at.into_iter().chain(self.detections.due()).chain(idle).chain(follow);
-        let times = times.chain([self.refresh_at]);
+        let times = times.chain([self.refresh_at]).chain(self.syncers.due());
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = times.chain(self.service.interval()).min();
         let mut watches = vec![Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
         let changes = self.follower.as_ref().and_then(Follower::fd);
         watches.extend(changes.map(Watch::readable));
+        watches.extend(self.syncers.fds().map(Watch::readable));
         sys::poll::wait(&mut watches, timeout)?;
         Ok(())
     }
@@ -221,8 +231,11 @@ impl Daemon {
     }
 
     /// Has the kernel confirm the next hops of balancers, of which it sees no packet.
-    fn refresh(&mut self) {
+    fn refresh(&mut self, log: &mut impl FnMut(&Event<'_>)) {
         if self.refresh_at <= Instant::now() {
+            self.syncers.follow(&self.control, |interface, reason| {
+                log(&Event::Unsynchronized { interface, reason });
+            });
             // What fails, because an interface vanishes meanwhile, succeeds the next time.
             let _ = balance::refresh(&self.control);
             self.refresh_at = Instant::now() + REFRESH;

@@ -28,9 +28,21 @@ pub enum FunctionError {
     /// What the program was loaded with differs from the file.
     #[error(
         "the balancer on {interface} was loaded with another `key`, `flows` or `malformed`, which \
-         cannot change while it runs: load it again with `--replace`, which moves connections"
+         cannot change while it runs: load it again with `--replace`; another key moves connections"
     )]
     BalanceConstants { interface: String },
+    /// The file of services names no peers.
+    #[error(
+        "the services of {interface} name no peers: write [sync] in the file, or give --listen, \
+         --peer and --key-file"
+    )]
+    NoSync { interface: String },
+    /// It is not known which of the balancers that synchronize is this one.
+    #[error(
+        "none of `peers` in [sync] is an address of this host: write the own address and port as \
+         `listen`"
+    )]
+    NoSyncAddress,
     /// The kernel answers lookups of routes only where forwarding is on.
     #[error(
         "the balancer finds the way to its {family} backends by the kernel's routes, which needs \

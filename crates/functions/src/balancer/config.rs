@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use packet::{ParseError, Prefix};
@@ -25,8 +26,25 @@ pub struct Config {
     pub malformed: PassOrDrop,
     /// Flows that can be remembered when backends change.
     pub flows: u32,
+    /// Other balancers of the same services, which remember flows for each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<Sync>,
     #[serde(rename = "service")]
     pub services: Vec<Service>,
+}
+
+/// Balancers that synchronize.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sync {
+    /// Own address and UDP port; without it, that of `peers` which this host has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<SocketAddr>,
+    /// Addresses and UDP ports of the balancers. One that is this host's own is left out, so that
+    /// all can have the same file.
+    pub peers: Vec<SocketAddr>,
+    /// File with the secret that authenticates messages.
+    pub key_file: PathBuf,
 }
 
 /// Where clients send packets to, and which backends get them.

@@ -104,7 +104,7 @@ impl Live {
     }
 
     /// The number of a backend of a service.
-    fn number(&self, service: u32, address: [u8; 16]) -> Option<u16> {
+    pub(super) fn number(&self, service: u32, address: [u8; 16]) -> Option<u16> {
         let is = |one: &abi::Backend| one.service == service && one.address == address;
         self.backends.iter().find(|(_, one)| is(one)).map(|(number, _)| *number)
     }
@@ -140,8 +140,15 @@ impl Live {
         self.services.values().find(|one| one.id == id)
     }
 
-    fn tables(&self) -> BTreeSet<u32> {
+    pub(super) fn tables(&self) -> BTreeSet<u32> {
         self.services.values().flat_map(|one| [one.table, one.former]).collect()
+    }
+
+    /// Numbers of tables that no service has, the highest first.
+    pub(super) fn free_tables<M: Map>(&self, maps: &Maps<'_, M>) -> Result<Vec<u32>, M::Error> {
+        let used = self.tables();
+        let tables = (maps.tables.keys()?.len() as u32) / LINES;
+        Ok((0..tables).rev().filter(|table| !used.contains(table)).collect())
     }
 }
 
@@ -262,9 +269,7 @@ type Overwritten<'a, M> = (&'a M, Vec<u8>, Option<Vec<u8>>);
 
 impl<'a, M: Map> Work<'a, M> {
     fn new(maps: &'a Maps<'a, M>, live: Live) -> Result<Self, M::Error> {
-        let used = live.tables();
-        let tables = (maps.tables.keys()?.len() as u32) / LINES;
-        let tables = (0..tables).rev().filter(|table| !used.contains(table)).collect();
+        let tables = live.free_tables(maps)?;
         let numbers = maps.backends.keys()?.len().min(usize::from(NONE)) as u16;
         let numbers =
             (0..numbers).rev().filter(|number| !live.backends.contains_key(number)).collect();
@@ -406,14 +411,18 @@ impl<'a, M: Map> Work<'a, M> {
     }
 }
 
-/// The generation of services and patterns, of which the lowest bit selects the patterns.
-fn generation<M: Map>(active: &M) -> Result<u32, M::Error> {
+/// The generation of services and patterns, of which the lowest bit selects the patterns. Each
+/// change ends with another one.
+///
+/// # Errors
+/// A map's own.
+pub fn generation<M: Map>(active: &M) -> Result<u32, M::Error> {
     let value = active.lookup(&ONLY)?.unwrap_or_default();
     Ok(value.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
 }
 
 /// Begins a generation with the same patterns: the program forgets which services it found.
-fn forget<M: Map>(active: &M) -> Result<(), M::Error> {
+pub(super) fn forget<M: Map>(active: &M) -> Result<(), M::Error> {
     let next = generation(active)?.wrapping_add(2);
     active.update(&ONLY, &next.to_le_bytes(), Expect::Any)
 }
@@ -445,7 +454,7 @@ pub fn table(config: &Config, service: &Service) -> Result<Table, choice::Error>
     Table::new(choice::id(format!("{key}\0{}", service.name).as_bytes()), &members)
 }
 
-fn write_table<M: Map>(map: &M, table: u32, slots: &[u16]) -> Result<(), M::Error> {
+pub(super) fn write_table<M: Map>(map: &M, table: u32, slots: &[u16]) -> Result<(), M::Error> {
     let lines = slots.chunks_exact(LINE).map(|slots| {
         let mut line = abi::Line::default();
         line.slots.copy_from_slice(slots);
@@ -454,7 +463,19 @@ fn write_table<M: Map>(map: &M, table: u32, slots: &[u16]) -> Result<(), M::Erro
     map.update_array(table * LINES, &lines.collect::<Vec<_>>())
 }
 
-fn key_of(number: u16) -> [u8; 4] {
+/// Writes one line, whose slots come first.
+pub(super) fn write_line<M: Map>(
+    map: &M,
+    table: u32,
+    line: usize,
+    slots: &[u16],
+) -> Result<(), M::Error> {
+    let index = table * LINES + line as u32;
+    let line = abi::Line { slots: std::array::from_fn(|i| slots[i]) };
+    map.update(&index.to_le_bytes(), &line.to_bytes(), Expect::Any)
+}
+
+pub(super) fn key_of(number: u16) -> [u8; 4] {
     u32::from(number).to_le_bytes()
 }
 
@@ -463,11 +484,11 @@ pub const NONE: u16 = u16::MAX;
 /// The key of maps with one entry.
 const ONLY: [u8; 4] = [0; 4];
 /// Slots of a line.
-const LINE: usize = abi::Line::SIZE / 2;
+pub(super) const LINE: usize = abi::Line::SIZE / 2;
 /// `BALANCER_LINES`.
 const LINES: u32 = (SLOTS / LINE) as u32;
 /// An entry that is not in use.
-const EMPTY: abi::Backend = abi::Backend {
+pub(super) const EMPTY: abi::Backend = abi::Backend {
     address: [0; 16],
     source: [0; 16],
     spread: [0; 4],

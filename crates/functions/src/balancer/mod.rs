@@ -13,16 +13,19 @@ mod live;
 mod memory;
 mod object;
 mod service;
+pub mod sync;
 mod tunnel;
 
 pub use abi::Reason;
 pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
-    State, Tunnel,
+    State, Sync, Tunnel,
 };
 pub use explain::{Constants, DecidedBy, Explanation, explain};
 pub use flow::Flow;
-pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
+pub use live::{
+    Change, Error, Live, Maps, Moved, NONE, flows, generation, settle, slots, table, update,
+};
 pub use memory::Remembered;
 
 /// The compiled program.

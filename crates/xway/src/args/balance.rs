@@ -1,6 +1,6 @@
 //! `balance`: one action a variant, each with its own struct of arguments.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub enum BalanceAction {
     Set(BalanceSetArgs),
     /// End the keeping of older connections with backends that drained
     Settle(BalanceSettleArgs),
+    /// Exchange remembered flows with the balancers of other hosts, until interrupted
+    Sync(BalanceSyncArgs),
 }
 
 #[derive(Debug, Args)]
@@ -46,6 +48,10 @@ pub struct BalanceLoadArgs {
     /// Further interfaces that packets may leave by (may be repeated)
     #[arg(long, value_name = "IFACE")]
     pub out: Vec<String>,
+
+    /// Longest time to wait for the state of a peer of `[sync]`, before the program is attached
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    pub wait_sync: Duration,
 
     #[command(flatten)]
     pub placement: Placement,
@@ -135,4 +141,26 @@ pub struct BalanceSetArgs {
 pub struct BalanceSettleArgs {
     /// Network interface of the balancer
     pub iface: String,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceSyncArgs {
+    /// Network interface of the balancer
+    pub iface: String,
+
+    /// Own address and UDP port; without options, those of `[sync]` in the loaded file are used
+    #[arg(long, value_name = "ADDR", requires = "peer")]
+    pub listen: Option<SocketAddr>,
+
+    /// Address and UDP port of another balancer (may be repeated)
+    #[arg(long, value_name = "ADDR", requires_all = ["listen", "key_file"])]
+    pub peer: Vec<SocketAddr>,
+
+    /// File with the secret that all balancers share, at least 16 bytes
+    #[arg(long, value_name = "FILE", requires = "peer")]
+    pub key_file: Option<PathBuf>,
+
+    /// End after this time instead of when interrupted
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
 }

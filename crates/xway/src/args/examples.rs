@@ -175,6 +175,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    (
+        "balance sync",
+        &[
+            ("Exchange flows with the peers of the loaded file", "balance sync eth1"),
+            (
+                "Name the peer and the key",
+                "balance sync eth1 --listen 10.0.0.1:7946 --peer 10.0.0.2:7946 --key-file sync.key",
+            ),
+        ],
+    ),
     ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
     (
         "route start",

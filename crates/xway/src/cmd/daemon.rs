@@ -39,6 +39,9 @@ fn line(event: &Event<'_>) -> (u8, String) {
             ERROR,
             format!("routes are not followed, so that routers ask the kernel more often: {reason}"),
         ),
+        Event::Unsynchronized { interface, reason } => {
+            (WARNING, format!("{interface}: the balancer does not synchronize: {reason}"))
+        }
         Event::Undeclared(dir) => {
             (NOTICE, format!("nothing is declared: there is no directory {}", dir.display()))
         }

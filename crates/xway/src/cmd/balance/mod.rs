@@ -1,6 +1,7 @@
 //! `balance`: the layer-4 load balancer.
 
 use anyhow::Result;
+use control::balance::sync::{SyncOptions, Syncer};
 use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
 use functions::balancer::State;
 use sys::signal::Stop;
@@ -8,8 +9,8 @@ use sys::signal::Stop;
 use super::live::{self, Pace};
 use super::{Context, Exit, confine};
 use crate::args::{
-    BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs, BalanceTopArgs,
-    BalanceWhyArgs,
+    BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs, BalanceSyncArgs,
+    BalanceTopArgs, BalanceWhyArgs,
 };
 use crate::view::say;
 
@@ -21,6 +22,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Plan(args) => return plan(args, context),
         BalanceAction::Top(args) => return top(args, context),
         BalanceAction::Why(args) => return why(args, context),
+        BalanceAction::Sync(args) => return sync(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));
@@ -47,6 +49,7 @@ fn load(args: &BalanceLoadArgs, context: &Context) -> Result<Exit> {
         config: balance::read(&args.file)?,
         out: args.out.clone(),
         placement: args.placement.clone().into(),
+        wait_sync: args.wait_sync,
     };
     context.show(&balance::load(&context.control, &args.iface, &options)?)?;
     Ok(Exit::Done)
@@ -86,5 +89,19 @@ fn plan(args: &BalancePlanArgs, context: &Context) -> Result<Exit> {
     named.end()?;
     let (old, new) = (balance::read(&args.old)?, balance::read(&args.new)?);
     context.show(&balance::plan(&old, &new)?)?;
+    Ok(Exit::Done)
+}
+
+fn sync(args: &BalanceSyncArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let (control, interface) = (&context.control, &args.iface);
+    let options = match (args.listen, &args.key_file) {
+        (Some(listen), Some(key_file)) => {
+            SyncOptions { listen, peers: args.peer.clone(), key_file: key_file.clone() }
+        }
+        _ => balance::sync::options(control, interface)?,
+    };
+    let mut syncer = Syncer::start(control, interface, &options)?;
+    context.show(&syncer.run(&stop, args.time)?)?;
     Ok(Exit::Done)
 }

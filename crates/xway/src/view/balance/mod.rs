@@ -3,6 +3,9 @@
 mod top;
 mod why;
 
+use std::collections::BTreeMap;
+
+use control::balance::sync::{PeerReport, SyncReport};
 use control::balance::{
     BackendReport, BalanceReport, Balanced, BalancerReport, Checked, MovedService, PlanReport,
     ServicePlan, Settled,
@@ -99,6 +102,34 @@ fn balancer(report: &BalancerReport) -> String {
         format!("memory of flows: {}", events.join(", "))
     };
     format!("{}\n{table}\n{memory}", report.interface)
+}
+
+impl View for SyncReport {
+    fn text(&self, _paint: Paint) -> String {
+        sync(self)
+    }
+}
+
+fn sync(report: &SyncReport) -> String {
+    let peers = report.peers.iter().map(|peer| {
+        let PeerReport { address, up, in_step, lost, .. } = peer;
+        let state = match (up, in_step) {
+            (true, true) => "in step",
+            (true, false) => "receiving its flows",
+            (false, _) => "down",
+        };
+        format!("  {address}: {state}, {lost} datagrams lost")
+    });
+    let counts = |all: &BTreeMap<&'static str, u64>| {
+        all.iter().map(|(what, count)| format!("{what} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = vec![format!("synchronizing as {}", report.listen)];
+    lines.extend(peers);
+    lines.push(format!("  flows sent {}; received: {}", report.sent, counts(&report.flows)));
+    if !report.refused.is_empty() {
+        lines.push(format!("  datagrams refused: {}", counts(&report.refused)));
+    }
+    lines.join("\n")
 }
 
 /// Slots of 65,536 as a share.
