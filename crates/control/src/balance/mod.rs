@@ -3,6 +3,7 @@
 //! Rule: the services are in the record of the program, so that a later process can change one
 //! backend; what packets meet are the maps, which change in the order of `functions::balancer`.
 
+pub mod health;
 mod neighbours;
 mod plan;
 mod report;
@@ -10,7 +11,9 @@ mod report;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 
-use functions::balancer::{self, Backend, Config, Delivery, Maps, Moved, Network, State};
+use functions::balancer::{
+    self, Backend, Config, Delivery, Live, Maps, Moved, Network, Out, State,
+};
 use kernel::{Map, Mode};
 use packet::Prefix;
 use serde::Serialize;
@@ -29,7 +32,9 @@ use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
 pub use plan::{PlanReport, ServicePlan, plan};
-pub use report::{BackendReport, BalanceReport, BalancerReport, ServiceReport, show};
+pub use report::{
+    BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show,
+};
 
 /// Services, and how the program is attached.
 #[derive(Clone, Debug, Default)]
@@ -132,15 +137,16 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     check_lockout(control, &target, &config, &options.placement)?;
     neighbours::resolve(control, &config)?;
     let out = interfaces(target.ifindex, &options.out)?;
-    match running.filter(|running| running.can_remain(&options.placement)) {
-        Some(running) => {
+    match running {
+        Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
             let moved = running.update(&config, &out)?;
             Record::of_balancer(&config, &options.placement).replace(&running.generation)?;
             Ok(changed(&target, running.mode, true, &config, moved))
         }
-        None => {
-            attach(&target, &config, &out, &options.placement)?;
+        running => {
+            let lost = running.map(|one| one.out(&config)).transpose()?.unwrap_or_default();
+            attach(&target, &config, (&out, &lost), &options.placement)?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
@@ -233,6 +239,7 @@ fn changed(
 
 /// The balancer that runs on an interface.
 pub(crate) struct Running {
+    pub ifindex: Ifindex,
     pub mode: Mode,
     pub generation: Generation,
 }
@@ -254,7 +261,7 @@ impl Running {
         for (mode, id) in running.programs() {
             let mut generations = slot.generations_of(id)?.into_iter();
             if let Some(generation) = generations.find(|one| one.name() == NAME) {
-                return Ok(Some(Self { mode, generation }));
+                return Ok(Some(Self { ifindex, mode, generation }));
             }
         }
         Ok(None)
@@ -276,6 +283,11 @@ impl Running {
             map(balancer::BACKENDS)?,
             map(balancer::FLOWS)?,
         ]))
+    }
+
+    /// The backends of a configuration that checks took out.
+    fn out(&self, config: &Config) -> Result<Out> {
+        Ok(Live::read(&self.maps()?.named())?.out(config))
     }
 
     fn update(&self, config: &Config, out: &[Ifindex]) -> Result<Vec<Moved>> {
@@ -355,7 +367,13 @@ fn check_lockout(
     })
 }
 
-fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placement) -> Result<()> {
+/// `out`: interfaces that packets may leave by; `lost`: backends that checks took out.
+fn attach(
+    target: &Target,
+    config: &Config,
+    (out, lost): (&[Ifindex], &Out),
+    placement: &Placement,
+) -> Result<()> {
     let spec = spec(config, placement)?;
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
     by_frame_size(target.has_large_frames(), programs, |program| {
@@ -364,12 +382,12 @@ fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placeme
             chain.place(placement, link(&spec, program, placement))?;
             let loaded = chain.load()?;
             let map = |name: &str| loaded.map(NAME, name);
-            balancer::update(config, &Maps::find(map)?)?;
+            balancer::take_out(config, &Maps::find(map)?, lost.clone())?;
             allow(map(balancer::TX)?, out)?;
             return loaded.commit().map(drop);
         }
         let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
-        balancer::update(config, &Maps::find(|name| object.map(name))?)?;
+        balancer::take_out(config, &Maps::find(|name| object.map(name))?, lost.clone())?;
         allow(object.map(balancer::TX)?, out)?;
         target.install(NAME, &object, program, placement)?.commit()
     })

@@ -37,6 +37,7 @@ use self::scrape::{Known, Scraper};
 use crate::Control;
 use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
 use crate::balance;
+use crate::balance::health::{self, Checker, HealthEvent};
 use crate::declaration;
 use crate::error::{DaemonError, Result, full};
 use crate::filter::auto_detection::AutoEvent;
@@ -70,6 +71,10 @@ pub enum Event<'a> {
     Failed(String),
     /// The kernel's routes are not followed any more, with the reason.
     Unfollowed(String),
+    /// The health of balancers' backends is not checked any more, with the reason.
+    Unchecked(String),
+    /// Checks of balancers' backends changed something.
+    Health(&'a HealthEvent),
     /// SIGHUP arrived.
     Reloading,
 }
@@ -85,6 +90,8 @@ pub struct Daemon {
     detections: Detections,
     /// Follows the kernel's routes for routers; without it, they ask the kernel more often.
     follower: Option<Follower>,
+    /// Checks the backends of balancers, or why it does not, until that is reported.
+    checker: std::result::Result<Checker, Option<String>>,
     /// When the next hops of balancers are refreshed next.
     refresh_at: Instant,
     /// What the thread that serves metrics reads.
@@ -119,6 +126,8 @@ impl Daemon {
         let claim = State::claim_directory(control, CLAIM)?.map_err(DaemonError::Runs)?;
         let events = LinkEvents::open()?;
         let follower = Follower::new(control)?;
+        // Before the right to open its sockets is given up.
+        let checker = Checker::open(control, None).map_err(|error| Some(full(&error)));
         // Where processors are busy, a change of routes must not wait for its turn.
         let given = priority::nice();
         if given == 0 {
@@ -148,6 +157,7 @@ impl Daemon {
             endpoint,
             detections: Detections::default(),
             follower: Some(follower),
+            checker,
             refresh_at: Instant::now(),
             shared,
             scraper,
@@ -189,6 +199,7 @@ impl Daemon {
                 }
             }
             self.follow(&mut log);
+            self.check(&mut log);
             self.refresh();
         }
         self.service.send("STOPPING=1");
@@ -203,10 +214,12 @@ impl Daemon {
             self.retry.at.into_iter().chain(self.detections.due()).chain(idle).chain(follow);
         let times = times.chain([self.refresh_at]);
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
+        let times = times.chain(self.checker.as_ref().ok().map(Checker::due));
         let timeout = times.chain(self.service.interval()).min();
         let mut watches = vec![Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
         let changes = self.follower.as_ref().and_then(Follower::fd);
         watches.extend(changes.map(Watch::readable));
+        watches.extend(self.checker.as_ref().ok().map(|one| Watch::readable(one.fd())));
         sys::poll::wait(&mut watches, timeout)?;
         Ok(())
     }
@@ -217,6 +230,23 @@ impl Daemon {
         if let Err(error) = follower.step() {
             log(&Event::Unfollowed(full(&error)));
             self.follower = None;
+        }
+    }
+
+    /// Continues the checks of balancers' backends. If they fail, the backends remain as they are.
+    fn check(&mut self, log: &mut impl FnMut(&Event<'_>)) {
+        match &mut self.checker {
+            Ok(checker) => {
+                if let Err(error) = checker.step(|event| log(&Event::Health(event))) {
+                    self.checker = Err(Some(full(&error)));
+                }
+            }
+            Err(reason) => {
+                let has_checks = reason.is_some() && health::is_wanted(&self.control);
+                if let Some(reason) = reason.take_if(|_| has_checks) {
+                    log(&Event::Unchecked(reason));
+                }
+            }
         }
     }
 

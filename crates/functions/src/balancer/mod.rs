@@ -7,9 +7,11 @@
 pub mod abi;
 pub mod choice;
 mod config;
+pub mod health;
 mod live;
 mod memory;
 mod object;
+mod outer;
 mod service;
 mod tunnel;
 
@@ -18,8 +20,11 @@ pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
     State, Tunnel,
 };
-pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
+pub use live::{
+    Change, Error, Live, Maps, Moved, NONE, Out, flows, settle, slots, table, take_out, update,
+};
 pub use memory::Remembered;
+pub use outer::wrap;
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");

@@ -26,6 +26,9 @@ pub enum BalanceAction {
     Set(BalanceSetArgs),
     /// End the keeping of older connections with backends that drained
     Settle(BalanceSettleArgs),
+    /// Check the backends of services that have `[service.health]`, and take out those that fail,
+    /// until interrupted: as the daemon does
+    Health(BalanceHealthArgs),
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +103,12 @@ pub struct BalanceSetArgs {
 
 #[derive(Debug, Args)]
 pub struct BalanceSettleArgs {
+    /// Network interface of the balancer
+    pub iface: String,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceHealthArgs {
     /// Network interface of the balancer
     pub iface: String,
 }

@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use control::apply::InterfacePlan;
+use control::balance::health::HealthEventKind;
 use control::daemon::{Daemon, DaemonOptions, Event};
 use control::filter::auto_detection::AutoEvent;
 use report::number::human;
@@ -39,6 +40,14 @@ fn line(event: &Event<'_>) -> (u8, String) {
             ERROR,
             format!("routes are not followed, so that routers ask the kernel more often: {reason}"),
         ),
+        Event::Unchecked(reason) => (
+            ERROR,
+            format!("backends are not checked, and remain as they are: {reason}"),
+        ),
+        Event::Health(event) => {
+            let is_good = matches!(event.event, HealthEventKind::Up | HealthEventKind::FailClosed);
+            (if is_good { NOTICE } else { WARNING }, event.to_string())
+        }
         Event::Undeclared(dir) => {
             (NOTICE, format!("nothing is declared: there is no directory {}", dir.display()))
         }

@@ -1,5 +1,7 @@
 //! `balance`: the layer-4 load balancer.
 
+mod health;
+
 use anyhow::Result;
 use control::balance::{self, BalanceOptions, Checked, Edit};
 use functions::balancer::State;
@@ -13,6 +15,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Load(args) => return load(args, context),
         BalanceAction::Check(args) => return check(args, context),
         BalanceAction::Plan(args) => return plan(args, context),
+        BalanceAction::Health(args) => return health::run(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));
