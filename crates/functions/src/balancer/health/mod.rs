@@ -18,6 +18,8 @@ mod group;
 mod probe;
 mod reason;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use config::{Bytes, Check, Health, Http, Share, Statuses, Time, Udp};
