@@ -207,8 +207,12 @@ fn user_space_makes_the_same_outer_headers<R: Balanced>() {
                             (packet[14], packet[15]) = (0x60 | class >> 4, class << 4);
                         }
                         let inner = ip_packet(&packet);
-                        let own =
-                            functions::balancer::wrap(&parsed, service, &service.backends[0], inner);
+                        let own = functions::balancer::wrap(
+                            &parsed,
+                            service,
+                            &service.backends[0],
+                            inner,
+                        );
                         let sent = balancer.judge(&packet).packet;
                         assert_eq!(own, ip_packet(&sent), "{name} by {delivery} to {backend}");
                     }

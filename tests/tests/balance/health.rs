@@ -81,8 +81,6 @@ impl Site {
             net.a.set_sysctl(path, "1").unwrap();
         }
         net.a.set_sysctl("ipv4/conf/eth0/rp_filter", "1").unwrap();
-        // Frames that the balancer sends out of its interface arrive there only with this.
-        net.switch.set_feature("port-a", "gro", true).unwrap();
         Self { net, xway: Xway::new() }
     }
 
@@ -127,7 +125,7 @@ impl Site {
         assert!(found.is_ok(), "{expected:?} is expected: {last:#}");
     }
 
-    /// Sends a segment of each of many connections; how many each backend got.
+    /// Sends a segment of each of many connections; how many the program sent to each backend.
     fn send(&self) -> [u64; 2] {
         let packets = || [0, 1].map(|at| self.backends()[at]["packets"].as_u64().unwrap());
         let before = packets();
@@ -234,7 +232,9 @@ fn a_service_that_stops_loses_its_flows_until_it_is_back() {
             assert_eq!(site.send(), [0, CONNECTIONS], "also those of the first backend");
         }
         // A changed file, and another state of the other backend, keep what checks found.
-        site.load(&services(address, "tcp", "'tcp'").replace("port = 80", "port = 80\nby = 'flow'"));
+        site.load(
+            &services(address, "tcp", "'tcp'").replace("port = 80", "port = 80\nby = 'flow'"),
+        );
         assert_eq!(site.backends()[0]["state"], "down");
 
         let _b = listen(&site.net.b, address);

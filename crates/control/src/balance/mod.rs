@@ -32,9 +32,7 @@ use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
 pub use plan::{PlanReport, ServicePlan, plan};
-pub use report::{
-    BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show,
-};
+pub use report::{BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show};
 
 /// Services, and how the program is attached.
 #[derive(Clone, Debug, Default)]

@@ -80,7 +80,8 @@ pub struct HealthReport {
     /// `unknown` before the first check, `up`, `failing` (in use only because too many fail), or
     /// `down`.
     pub state: String,
-    /// Seconds since its state began; null before the first check.
+    /// Seconds since it was taken out or came back, or was found up first; null before the first
+    /// check.
     pub for_s: Option<f64>,
     /// Why its last failed check failed; empty if none failed.
     pub reason: String,

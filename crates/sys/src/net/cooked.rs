@@ -65,8 +65,7 @@ impl CookedSocket {
         packet.resize(LONGEST, 0);
         let (at, length) = (packet.as_mut_ptr().cast(), packet.len());
         // SAFETY: `packet` is writable for its length.
-        let got =
-            unsafe { libc::recv(self.socket.as_raw_fd(), at, length, libc::MSG_DONTWAIT) };
+        let got = unsafe { libc::recv(self.socket.as_raw_fd(), at, length, libc::MSG_DONTWAIT) };
         let Ok(got) = usize::try_from(got) else {
             packet.clear();
             let error = Error::last("recv(AF_PACKET)", "");
@@ -111,7 +110,8 @@ impl AsFd for CookedSocket {
 
 /// Has a socket receive only what passes a filter.
 pub(super) fn attach_filter(socket: BorrowedFd<'_>, filter: ClassicFilter<'_>) -> Result<()> {
-    let instruction = |&(code, jt, jf, k): &(u16, u8, u8, u32)| libc::sock_filter { code, jt, jf, k };
+    let instruction =
+        |&(code, jt, jf, k): &(u16, u8, u8, u32)| libc::sock_filter { code, jt, jf, k };
     let mut code: Vec<libc::sock_filter> = filter.iter().map(instruction).collect();
     let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_mut_ptr() };
     let length = mem::size_of_val(&program) as libc::socklen_t;

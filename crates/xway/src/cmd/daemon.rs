@@ -40,10 +40,9 @@ fn line(event: &Event<'_>) -> (u8, String) {
             ERROR,
             format!("routes are not followed, so that routers ask the kernel more often: {reason}"),
         ),
-        Event::Unchecked(reason) => (
-            ERROR,
-            format!("backends are not checked, and remain as they are: {reason}"),
-        ),
+        Event::Unchecked(reason) => {
+            (ERROR, format!("backends are not checked, and remain as they are: {reason}"))
+        }
         Event::Health(event) => {
             let is_good = matches!(event.event, HealthEventKind::Up | HealthEventKind::FailClosed);
             (if is_good { NOTICE } else { WARNING }, event.to_string())

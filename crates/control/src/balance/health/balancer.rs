@@ -8,10 +8,10 @@ use functions::balancer::health::{Ends, Group, Health, Received, Transition};
 use functions::balancer::{self, Config, Live, Out, Ports as ServicePorts, Service, State};
 use sys::net::{Ifindex, Netlink};
 
+use super::Means;
 use super::detail::Details;
 use super::event::{HealthEvent, HealthEventKind};
 use super::target::{Delivery, Ports, Target};
-use super::Means;
 use crate::Control;
 use crate::balance::{Running, source_to};
 use crate::error::{FunctionError, Result, full};
@@ -159,8 +159,8 @@ impl CheckedBalancer {
             };
             // The first checks are spread over an interval.
             let first_at = now + health.interval.0 * number / count;
-            let target = ends(&last.service, health, backend.address, self.ifindex)
-                .and_then(|ends| {
+            let target =
+                ends(&last.service, health, backend.address, self.ifindex).and_then(|ends| {
                     let what = (health, ends, port(&last.service, health));
                     Target::new(backend.clone(), what, ports, is_used, first_at)
                 });
@@ -204,7 +204,11 @@ impl CheckedBalancer {
         &mut self,
         (number, at): (usize, usize),
         means: &mut Means<'_>,
-        act: impl FnOnce(&mut Target, &Delivery<'_>, &mut Means<'_>) -> Option<balancer::health::Outcome>,
+        act: impl FnOnce(
+            &mut Target,
+            &Delivery<'_>,
+            &mut Means<'_>,
+        ) -> Option<balancer::health::Outcome>,
     ) {
         let CheckedService { service, group, targets } = &mut self.services[number];
         let Some(health) = &service.health else { return };
@@ -212,8 +216,11 @@ impl CheckedBalancer {
         let target = &mut targets[at];
         let Some(outcome) = act(target, &delivery, means) else { return };
         let backend = target.backend.address;
-        for transition in group.record(backend, outcome, means.now) {
-            self.changes.details = true;
+        let state = |group: &Group| group.members().get(&backend).map(|one| group.state(one));
+        let before = state(group);
+        let transitions = group.record(backend, outcome, means.now);
+        self.changes.details |= !transitions.is_empty() || state(group) != before;
+        for transition in transitions {
             let event = match transition {
                 Transition::Known(_) => continue,
                 Transition::Up(backend) => (Some(backend), HealthEventKind::Up, String::new()),
@@ -245,12 +252,7 @@ impl CheckedBalancer {
     }
 
     /// Brings what changed into the kernel, and reports it.
-    pub fn settle(
-        &mut self,
-        control: &Control,
-        now: Duration,
-        log: &mut impl FnMut(&HealthEvent),
-    ) {
+    pub fn settle(&mut self, control: &Control, now: Duration, log: &mut impl FnMut(&HealthEvent)) {
         if self.retry_at.is_some_and(|at| now < at) || self.changes == Changes::default() {
             return;
         }
@@ -310,12 +312,7 @@ fn port(service: &Service, health: &Health) -> u16 {
 }
 
 /// The addresses of the checks of a backend.
-fn ends(
-    service: &Service,
-    health: &Health,
-    backend: IpAddr,
-    ifindex: Ifindex,
-) -> Result<Ends> {
+fn ends(service: &Service, health: &Health, backend: IpAddr, ifindex: Ifindex) -> Result<Ends> {
     let to = health.address.unwrap_or_else(|| service.address.0.address());
     let no_source = |reason: String| FunctionError::NoCheckSource { service: to, reason };
     let own = match health.source {
@@ -339,7 +336,8 @@ fn own_address(to: IpAddr, ifindex: Ifindex) -> Result<Option<IpAddr>> {
     }
     let is_local = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let mut all = Netlink::open()?.addresses()?.into_iter().filter(|one| one.ifindex == ifindex);
-    let found = all.find(|one| one.ip.is_ipv4() == to.is_ipv4() && one.ip != to && !is_local(one.ip));
+    let found =
+        all.find(|one| one.ip.is_ipv4() == to.is_ipv4() && one.ip != to && !is_local(one.ip));
     Ok(found.map(|one| one.ip))
 }
 

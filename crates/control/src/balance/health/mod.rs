@@ -109,7 +109,8 @@ impl Checker {
     /// # Errors
     /// None runs there, it checks no backends, or another process checks them.
     pub fn require(&mut self, interface: &str) -> Result<()> {
-        let Some((name, running)) = balancers(&self.control)?.into_iter().find(|one| one.0 == interface)
+        let Some((name, running)) =
+            balancers(&self.control)?.into_iter().find(|one| one.0 == interface)
         else {
             return Err(FunctionError::NoBalancer { interface: interface.to_owned() }.into());
         };
@@ -166,7 +167,8 @@ impl Checker {
         let netns = NetNs::current()?.id()?;
         let mut before = std::mem::take(&mut self.balancers);
         let is_meant = |name: &str| self.only.as_deref().is_none_or(|only| only == name);
-        for (name, running) in balancers(&self.control)?.into_iter().filter(|one| is_meant(&one.0)) {
+        for (name, running) in balancers(&self.control)?.into_iter().filter(|one| is_meant(&one.0))
+        {
             let config = Record::read(&running.generation)?.and_then(|one| one.balance);
             let config = config.unwrap_or_default();
             if config.services.iter().all(|one| one.health.is_none()) {
@@ -176,8 +178,7 @@ impl Checker {
             let mut one = match known {
                 Some(at) => before.swap_remove(at),
                 None => {
-                    let claim =
-                        State::claim(&self.control, netns, running.ifindex, CLAIM)?;
+                    let claim = State::claim(&self.control, netns, running.ifindex, CLAIM)?;
                     // Another process checks them.
                     let Ok(claim) = claim else { continue };
                     CheckedBalancer::new(name, running.ifindex, claim)

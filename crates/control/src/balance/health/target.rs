@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use functions::balancer::health::{Ends, Health, Outcome, Probe, Reason, Received, Step};
-use functions::balancer::health::Check;
+use functions::balancer::health::{Check, Ends, Health, Outcome, Probe, Reason, Received, Step};
 use functions::balancer::{Backend, Config, Service, wrap};
 use packet::{EtherType, IpProtocol};
 use sys::net::SilentPort;
@@ -25,8 +24,8 @@ pub struct Target {
     _port: Option<SilentPort>,
     next_at: Duration,
     probe: Option<Probe>,
-    /// Whether a packet of the check was sent.
-    is_sent: bool,
+    /// Why no packet of the check was sent; `None` once one was.
+    unsent: Option<Reason>,
 }
 
 /// Ports of this host for checks.
@@ -48,7 +47,8 @@ impl Ports {
 
     /// The next number, of which each comes again after all others.
     fn next(&mut self) -> u16 {
-        self.last = if (Self::FIRST..u16::MAX).contains(&self.last) { self.last + 1 } else { Self::FIRST };
+        self.last =
+            if (Self::FIRST..u16::MAX).contains(&self.last) { self.last + 1 } else { Self::FIRST };
         self.last
     }
 
@@ -90,8 +90,8 @@ impl Target {
             Check::Icmp => IpProtocol::ICMP,
         };
         let (own, silent) = ports.take(protocol, ends.own, |number| is_used(protocol.0, number))?;
-        let (probe, is_sent, ports) = (None, false, (own, port));
-        Ok(Self { backend, ends, ports, protocol, _port: silent, next_at, probe, is_sent })
+        let (probe, unsent, ports) = (None, None, (own, port));
+        Ok(Self { backend, ends, ports, protocol, _port: silent, next_at, probe, unsent })
     }
 
     /// Protocol and number by which its packets are known.
@@ -114,7 +114,7 @@ impl Target {
             let (health, token) = (delivery.health, means.tokens.next());
             let mut probe = Probe::new(health, self.ends, self.ports, token, now);
             let step = probe.tick(now);
-            (self.probe, self.is_sent) = (Some(probe), false);
+            (self.probe, self.unsent) = (Some(probe), Some(Reason::NoNeighbour));
             return self.handle(step, delivery, means);
         };
         if now >= probe.deadline() && means.late > delivery.health.timeout.0 / 2 {
@@ -151,7 +151,9 @@ impl Target {
                     let is_ipv6 = packet.first().is_some_and(|byte| byte >> 4 == 6);
                     let kind = if is_ipv6 { EtherType::IPV6 } else { EtherType::IPV4 };
                     // What cannot be sent is lost, as on the network, and is sent again.
-                    self.is_sent |= means.socket.send((ifindex, mac), kind, &packet).is_ok();
+                    let is_sent = means.socket.send((ifindex, mac), kind, &packet).is_ok();
+                    self.unsent =
+                        self.unsent.and(if is_sent { None } else { Some(Reason::NotSent) });
                 }
                 Way::Resolving => {}
                 Way::None => outcome = outcome.or(Some(Err(Reason::NoRoute))),
@@ -161,7 +163,7 @@ impl Target {
             self.probe = None;
         }
         match outcome {
-            Some(Err(Reason::Timeout)) if !self.is_sent => Some(Err(Reason::NoNeighbour)),
+            Some(Err(Reason::Timeout)) => Some(Err(self.unsent.unwrap_or(Reason::Timeout))),
             other => other,
         }
     }

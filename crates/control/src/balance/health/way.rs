@@ -75,8 +75,7 @@ impl Ways {
     fn read(&mut self, now: Duration) {
         let Ok(all) = self.netlink.neighbours() else { return };
         let known = all.into_iter().filter(|one| !one.has_failed());
-        self.neighbours =
-            known.filter_map(|one| Some(((one.ifindex, one.ip), one.mac?))).collect();
+        self.neighbours = known.filter_map(|one| Some(((one.ifindex, one.ip), one.mac?))).collect();
         self.read_at = now;
     }
 }

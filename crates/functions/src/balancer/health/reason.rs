@@ -30,6 +30,8 @@ pub enum Reason {
     NoRoute,
     /// The MAC address of the next hop is unknown.
     NoNeighbour,
+    /// The interface did not accept the packets.
+    NotSent,
 }
 
 impl fmt::Display for Reason {
@@ -45,6 +47,7 @@ impl fmt::Display for Reason {
             Self::NotHttp => "response is not HTTP",
             Self::Unexpected => "unexpected answer",
             Self::NoRoute => "no route to the backend",
+            Self::NotSent => "the interface does not accept packets",
             Self::NoNeighbour => "MAC address of the next hop is unknown",
         };
         f.pad(text)

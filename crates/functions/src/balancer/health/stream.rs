@@ -101,9 +101,7 @@ impl Stream {
         let acknowledged = segment.acknowledged;
         let is_own = segment.flags & ACK != 0 && acknowledged == self.after(0);
         match segment.flags & (SYN | ACK | RST) {
-            flags if flags & RST != 0 => {
-                (Vec::new(), is_own.then_some(Err(Reason::Refused)))
-            }
+            flags if flags & RST != 0 => (Vec::new(), is_own.then_some(Err(Reason::Refused))),
             flags if flags == SYN | ACK && is_own => {
                 self.next = Some(segment.sequence.wrapping_add(1));
                 match self.expected {
@@ -123,11 +121,7 @@ impl Stream {
     }
 
     /// A segment of the open connection, of which `next` is expected.
-    fn continued(
-        &mut self,
-        segment: &Segment<'_>,
-        next: u32,
-    ) -> (Vec<Outgoing>, Option<Outcome>) {
+    fn continued(&mut self, segment: &Segment<'_>, next: u32) -> (Vec<Outgoing>, Option<Outcome>) {
         let (flags, payload) = (segment.flags, segment.payload);
         if flags & RST != 0 {
             let is_own = segment.sequence == next;

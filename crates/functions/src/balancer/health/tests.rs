@@ -265,7 +265,9 @@ fn datagrams_and_echo_requests() {
         let addresses = if ends.own.is_ipv4() { 12..20 } else { 8..40 };
         assert!(packet::checksum::is_valid(
             packet::checksum::sum(&sent[header..])
-                + if header == 20 { 0 } else {
+                + if header == 20 {
+                    0
+                } else {
                     let length = sent.len() - header;
                     packet::checksum::pseudo_header(&sent[8..40], IpProtocol::ICMPV6, length)
                 }

@@ -28,11 +28,24 @@ pub struct Received<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'p> {
     Tcp(Segment<'p>),
-    Udp { source: u16, dest: u16, payload: &'p [u8] },
-    Reply { identifier: u16, sequence: u16, payload: &'p [u8] },
+    Udp {
+        source: u16,
+        dest: u16,
+        payload: &'p [u8],
+    },
+    Reply {
+        identifier: u16,
+        sequence: u16,
+        payload: &'p [u8],
+    },
     /// An ICMP error says that a packet cannot be delivered, which had these addresses, protocol,
     /// and first four or eight bytes of the transport.
-    Unreachable { from: IpAddr, to: IpAddr, protocol: u8, transport: &'p [u8] },
+    Unreachable {
+        from: IpAddr,
+        to: IpAddr,
+        protocol: u8,
+        transport: &'p [u8],
+    },
 }
 
 /// A TCP segment.
