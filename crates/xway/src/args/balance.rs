@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::attach::Placement;
+use super::value::duration;
 
 /// Arguments of `set` of which one is required.
 const CHANGES: [&str; 3] = ["weight", "up", "down"];
@@ -111,4 +113,8 @@ pub struct BalanceSettleArgs {
 pub struct BalanceHealthArgs {
     /// Network interface of the balancer
     pub iface: String,
+
+    /// End after this time, such as 10s (default: at Ctrl-C)
+    #[arg(long, value_parser = duration)]
+    pub time: Option<Duration>,
 }

@@ -40,6 +40,7 @@ use crate::Control;
 use crate::error::{FunctionError, Result};
 use crate::record::Record;
 use crate::state::State;
+use crate::target::Target as Interface;
 
 pub use detail::{Detail, Details};
 pub use event::{HealthEvent, HealthEventKind};
@@ -104,10 +105,10 @@ impl Checker {
         })
     }
 
-    /// Finds the balancer of the only interface.
+    /// Finds the balancer of an interface, and proves that results can be applied.
     ///
     /// # Errors
-    /// None runs there, it checks no backends, or another process checks them.
+    /// None runs there, it checks no backends, another process checks them, or rights are missing.
     pub fn require(&mut self, interface: &str) -> Result<()> {
         let Some((name, running)) =
             balancers(&self.control)?.into_iter().find(|one| one.0 == interface)
@@ -118,8 +119,11 @@ impl Checker {
             return Err(FunctionError::NoHealth { interface: name }.into());
         }
         let netns = NetNs::current()?.id()?;
-        let claim = State::claim(&self.control, netns, running.ifindex, CLAIM)?;
-        claim.map(drop).map_err(|holder| FunctionError::Checked { interface: name, holder }.into())
+        if let Err(holder) = State::claim(&self.control, netns, running.ifindex, CLAIM)? {
+            return Err(FunctionError::Checked { interface: name, holder }.into());
+        }
+        let _lock = Interface::open(&self.control, interface)?;
+        Details::read(&running.generation)?.replace(&running.generation)
     }
 
     /// What becomes readable when answers arrive.

@@ -1,6 +1,7 @@
 //! `balance health`: checks of backends, without the daemon.
 
 use std::os::fd::AsFd as _;
+use std::time::Instant;
 
 use anyhow::Result;
 use control::balance::health::Checker;
@@ -17,7 +18,9 @@ pub fn run(args: &BalanceHealthArgs, context: &Context) -> Result<Exit> {
     checker.require(&args.iface)?;
     say(&format!("checking the backends of {}; Ctrl-C ends it", args.iface));
     let mut events = Vec::new();
-    while stop.pending().is_none() {
+    let end = args.time.map(|time| Instant::now() + time);
+    let is_over = || end.is_some_and(|end| end <= Instant::now());
+    while stop.pending().is_none() && !is_over() {
         checker.step(|event| events.push(event.clone()))?;
         for event in events.drain(..) {
             if !context.show_next(&event)? {
@@ -25,7 +28,8 @@ pub fn run(args: &BalanceHealthArgs, context: &Context) -> Result<Exit> {
             }
         }
         let mut watches = [Watch::readable(stop.as_fd()), Watch::readable(checker.fd())];
-        poll::wait(&mut watches, Some(checker.due()))?;
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        poll::wait(&mut watches, left.into_iter().chain([checker.due()]).min())?;
     }
     Ok(Exit::Done)
 }
