@@ -19,6 +19,7 @@ use packet::Prefix;
 use serde::Serialize;
 use spec::{Expect, Map as _, Runtime as _, Spec};
 use sys::net::{Ifindex, Netlink};
+use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
 use crate::chain;
@@ -27,7 +28,7 @@ use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
 use crate::record::Record;
-use crate::state::{Generation, Slot};
+use crate::state::{Generation, Slot, State as Pins};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
@@ -208,7 +209,7 @@ pub fn settle(control: &Control, interface: &str) -> Result<Settled> {
 /// The state directory cannot be read.
 pub fn refresh(control: &Control) -> Result<()> {
     let mut netlink = Netlink::open()?;
-    for (_, running) in report::balancers(control)? {
+    for (_, running) in balancers(control)? {
         let record = Record::read(&running.generation)?.unwrap_or_default();
         neighbours::ask(&mut netlink, &record.balance.unwrap_or_default())?;
     }
@@ -293,6 +294,22 @@ impl Running {
         allow(&self.generation.map(balancer::TX)?, out)?;
         Ok(change.moved)
     }
+}
+
+/// The balancers of this namespace, with the names of their interfaces.
+fn balancers(control: &Control) -> Result<Vec<(String, Running)>> {
+    let mut links = Netlink::open()?.links()?;
+    links.retain(|link| !link.xdp.is_empty());
+    let mut balancers = Vec::new();
+    if links.is_empty() {
+        return Ok(balancers);
+    }
+    let (pins, netns) = (Pins::read(control)?, NetNs::current()?.id()?);
+    for link in links {
+        let running = Running::find(&pins.slot(netns, link.ifindex), link.ifindex)?;
+        balancers.extend(running.map(|running| (link.name, running)));
+    }
+    Ok(balancers)
 }
 
 fn running(target: &Target) -> Result<Running> {

@@ -7,16 +7,13 @@ use functions::balancer::{self, Backend, Live, Out, Service, State, abi};
 use functions::stats::Count;
 use serde::Serialize;
 use spec::Map as _;
-use sys::net::Netlink;
-use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
-use super::Running;
+use super::{Running, balancers};
 use super::health::Details;
 use crate::Control;
 use crate::error::Result;
 use crate::record::Record;
-use crate::state::State as Pins;
 
 /// What the balancers of this network namespace do.
 #[derive(Clone, Debug, Serialize)]
@@ -95,22 +92,6 @@ pub fn show(control: &Control) -> Result<BalanceReport> {
     let all = balancers(control)?.into_iter();
     let reports = all.map(|(interface, running)| balancer(interface, &running));
     Ok(BalanceReport { balancers: reports.collect::<Result<_>>()? })
-}
-
-/// The balancers of this namespace, with the names of their interfaces.
-pub(super) fn balancers(control: &Control) -> Result<Vec<(String, Running)>> {
-    let mut links = Netlink::open()?.links()?;
-    links.retain(|link| !link.xdp.is_empty());
-    let mut balancers = Vec::new();
-    if links.is_empty() {
-        return Ok(balancers);
-    }
-    let (pins, netns) = (Pins::read(control)?, NetNs::current()?.id()?);
-    for link in links {
-        let running = Running::find(&pins.slot(netns, link.ifindex), link.ifindex)?;
-        balancers.extend(running.map(|running| (link.name, running)));
-    }
-    Ok(balancers)
 }
 
 fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
