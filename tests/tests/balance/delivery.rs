@@ -203,6 +203,9 @@ fn user_space_makes_the_same_outer_headers<R: Balanced>() {
                     for class in [0, 0xb9] {
                         if family == 4 {
                             (packet[15], packet[20]) = (class, 0x40);
+                            packet[24..26].fill(0);
+                            let sum = packet::checksum::fold(sum(&packet[14..34]));
+                            packet[24..26].copy_from_slice(&(!sum).to_be_bytes());
                         } else {
                             (packet[14], packet[15]) = (0x60 | class >> 4, class << 4);
                         }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use spec::Map as _;
 use sys::thread::monotonic_ns;
 
-use super::{Running, balancers};
 use super::health::Details;
+use super::{Running, balancers};
 use crate::Control;
 use crate::error::Result;
 use crate::record::Record;
