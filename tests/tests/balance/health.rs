@@ -1,4 +1,4 @@
-//! Health checks: services on hosts behind the balancer stop and come back, and the balancer
+//! Health checks: services on the backends stop and come back, and the balancer
 //! notices. The balancer is host `a`; backends are `b` and `c`, with the service's address on `lo`.
 //!
 //! The service's address is local on the balancer, too, and its reverse path filter is strict:

@@ -66,7 +66,7 @@ pub struct Checker {
 /// Protocol, and own port or identifier.
 type Key = (u8, u16);
 
-/// Numbers that nobody can guess.
+/// Numbers that no peer can guess.
 #[derive(Debug, Default)]
 struct Tokens {
     secret: RandomState,

@@ -39,7 +39,7 @@ enum Exchange {
 
 impl Probe {
     /// A check that has not sent a packet yet. `own` is a port or identifier that no other check
-    /// has, `token` a number that nobody can guess.
+    /// has, `token` a number that no peer can guess.
     #[must_use]
     pub fn new(
         health: &Health,

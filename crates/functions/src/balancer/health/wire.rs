@@ -38,7 +38,7 @@ pub enum Kind<'p> {
         sequence: u16,
         payload: &'p [u8],
     },
-    /// An ICMP error says that a packet cannot be delivered, which had these addresses, protocol,
+    /// An ICMP error reports that a packet cannot be delivered, which had these addresses, protocol,
     /// and first four or eight bytes of the transport.
     Unreachable {
         from: IpAddr,
