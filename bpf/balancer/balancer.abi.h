@@ -161,7 +161,7 @@ struct balancer_backend {
 	__u8 delivery;
 	/* Whether the address is IPv6. */
 	__u8 is_ipv6;
-	/* BALANCER_DEAD, BALANCER_NO_SUM */
+	/* BALANCER_DEAD, BALANCER_NO_SUM, BALANCER_UNHEALTHY */
 	__u8 flags;
 	__u16 zero;
 	/* The service whose backend it is; by this and the address user space knows it. */
@@ -176,6 +176,8 @@ _Static_assert(sizeof(struct balancer_backend) == 64, "one cache line");
 #define BALANCER_DEAD 1
 /* The outer UDP checksum over IPv6 is zero (RFC 6935). */
 #define BALANCER_NO_SUM 2
+/* Checks took it out, whatever its configuration; for user space. BALANCER_DEAD is set as well. */
+#define BALANCER_UNHEALTHY 4
 
 /*
  * A remembered flow, or a note of one that may begin; 0 for none. From above: the upper 32 bits of

@@ -4,6 +4,8 @@
 pub const LABELS: &str = "xway_labels";
 /// How the program was attached.
 pub const RECORD: &str = "xway_record";
+/// What is known about the health of a balancer's backends.
+pub const HEALTH: &str = "xway_health";
 /// The rules that a filter was loaded with.
 pub const FILTER_FILE: &str = "filter_file";
 /// Global variables that were set when a filter was loaded.

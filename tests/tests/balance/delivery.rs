@@ -11,6 +11,7 @@ use xway_tests::stories;
 stories! {
     packets_are_in_the_tunnel_of_the_backend
     outer_headers_are_of_the_flow
+    user_space_makes_the_same_outer_headers
     to_the_mac_address_of_the_backend
     udp_checksums_are_of_any_packet
     what_cannot_be_delivered_is_dropped
@@ -174,6 +175,54 @@ fn outer_headers_are_of_the_flow<R: Balanced>() {
         .collect();
     assert!(sources.len() > 32, "{sources:?}");
     assert!(sources.iter().all(|one| one.to_string().starts_with("10.0.3.")), "{sources:?}");
+}
+
+/// Checks of backends are encapsulated by user space.
+fn user_space_makes_the_same_outer_headers<R: Balanced>() {
+    let deliveries = [
+        "'ipip'",
+        "{ gue = {} }",
+        "{ gue = { port = 7777, zero_checksum = true } }",
+        "{ geneve = { vni = 0x123456 } }",
+    ];
+    let heads = ["", "key = 'secret'\n"];
+    let by = ["flow", "source/8", "port"];
+    for (number, delivery) in deliveries.into_iter().enumerate() {
+        for backend in [BACKEND4, BACKEND6] {
+            let text = heads[number % 2].to_owned()
+                + &config(backend, delivery)
+                    .replace("10.0.2.1'", "10.0.3.0/25'")
+                    .replace("delivery", &format!("by = '{}'\ndelivery", by[number % 3]));
+            let parsed: functions::balancer::Config = toml::from_str(&text).unwrap();
+            let mut balancer = Balancer::<R>::of(&text);
+            for to in [SERVICE4, SERVICE6] {
+                for (name, mut packet) in kinds(&client(to, 1234)) {
+                    let family = if to == SERVICE4 { 4 } else { 6 };
+                    let name = format!("{name}{family}");
+                    let service = parsed.services.iter().find(|one| one.name == name).unwrap();
+                    for class in [0, 0xb9] {
+                        if family == 4 {
+                            (packet[15], packet[20]) = (class, 0x40);
+                            packet[24..26].fill(0);
+                            let sum = packet::checksum::fold(sum(&packet[14..34]));
+                            packet[24..26].copy_from_slice(&(!sum).to_be_bytes());
+                        } else {
+                            (packet[14], packet[15]) = (0x60 | class >> 4, class << 4);
+                        }
+                        let inner = ip_packet(&packet);
+                        let own = functions::balancer::wrap(
+                            &parsed,
+                            service,
+                            &service.backends[0],
+                            inner,
+                        );
+                        let sent = balancer.judge(&packet).packet;
+                        assert_eq!(own, ip_packet(&sent), "{name} by {delivery} to {backend}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn to_the_mac_address_of_the_backend<R: Balanced>() {

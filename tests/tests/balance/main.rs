@@ -6,6 +6,7 @@ mod command;
 mod connections;
 mod declared;
 mod delivery;
+mod health;
 mod services;
 mod sync;
 mod why;

@@ -64,7 +64,8 @@ impl Drop for Files {
 
 /// A service of the balancer.
 const SERVICES: &str = "source = ['192.0.2.8']\n[[service]]\nname = 'web'\n\
-    address = '192.0.2.1'\nprotocol = 'tcp'\nbackend = [{ address = '192.0.2.9' }]\n";
+    address = '192.0.2.1'\nprotocol = 'tcp'\nhealth = { check = 'icmp' }\n\
+    backend = [{ address = '192.0.2.9' }]\n";
 
 /// A pcap file with one frame.
 const EMPTY: &[u8] = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0\

@@ -1,6 +1,6 @@
 //! A balancer as declarations have it: what differs, and a change together with other programs.
 
-use functions::balancer::{self, Config, Maps};
+use functions::balancer::{self, Config, Maps, Out};
 use spec::Spec;
 
 use super::{
@@ -54,6 +54,8 @@ pub struct NewBalancer {
     remains: bool,
     /// The maps of a program that is replaced.
     old: Option<OwnMaps>,
+    /// Backends that checks took out.
+    lost: Out,
 }
 
 impl NewBalancer {
@@ -68,7 +70,7 @@ impl NewBalancer {
         let placement = &options.placement;
         let running = Running::find(&target.slot, target.ifindex)?;
         let remains = running.as_ref().is_some_and(|running| running.can_remain(placement));
-        let mut old = None;
+        let (mut old, mut lost) = (None, Out::default());
         match running {
             Some(running) if remains => {
                 let known = Record::read(&running.generation)?.unwrap_or_default();
@@ -81,6 +83,7 @@ impl NewBalancer {
                 let program = program(large);
                 let mut spec: Spec = spec(&config, options)?;
                 let replaced = running.as_ref();
+                lost = replaced.map(|old| old.out(&config)).transpose()?.unwrap_or_default();
                 old = replaced
                     .map(|old| sync::prepare(old, &config, &mut spec))
                     .transpose()?
@@ -88,7 +91,7 @@ impl NewBalancer {
                 chain.place(placement, link(&spec, program, placement))?;
             }
         }
-        Ok(Self { config, options: options.clone(), remains, old })
+        Ok(Self { config, options: options.clone(), remains, old, lost })
     }
 
     /// Fills the maps of the loaded program. Services of a program that continues change here.
@@ -99,7 +102,7 @@ impl NewBalancer {
         if self.remains {
             balancer::update(config, &maps)?;
         } else {
-            let attachment = Attachment { config, out: &out, options, old: None };
+            let attachment = Attachment { config, out: &out, options, lost: &self.lost };
             attachment.fill(target.slot.control(), &maps, self.old.as_ref())?;
         }
         allow(chain.map(NAME, balancer::TX)?, &out)?;

@@ -4,6 +4,7 @@
 //! backend; what packets meet are the maps, which change in the order of `functions::balancer`.
 
 mod declared;
+pub mod health;
 mod neighbours;
 mod plan;
 mod report;
@@ -15,12 +16,15 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use functions::balancer::{self, Backend, Config, Delivery, Maps, Moved, Network, State};
+use functions::balancer::{
+    self, Backend, Config, Delivery, Live, Maps, Moved, Network, Out, State,
+};
 use kernel::{Map, Mode};
 use packet::Prefix;
 use serde::Serialize;
 use spec::{Expect, Map as _, Runtime as _, Spec};
 use sys::net::{Ifindex, Netlink};
+use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
 use crate::chain;
@@ -30,13 +34,13 @@ use crate::error::{FunctionError, Result};
 use crate::lockout;
 use crate::notice::Notice;
 use crate::record::Record;
-use crate::state::{Generation, Slot};
+use crate::state::{Generation, Slot, State as Pins};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
 pub(crate) use declared::{NewBalancer, completed, has_same_constants, text, texts_without_key};
 pub use plan::{PlanReport, ServicePlan, plan};
-pub use report::{BackendReport, BalanceReport, BalancerReport, ServiceReport, show};
+pub use report::{BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show};
 pub use top::{BackendRate, BalanceMonitor, BalanceTop};
 pub use why::{BalanceExplanation, why};
 
@@ -165,7 +169,9 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
         }
         running => {
             let old = running.as_ref();
-            attach(control, &target, &Attachment { config: &config, out: &out, options, old })?;
+            let lost = old.map(|one| one.out(&config)).transpose()?.unwrap_or_default();
+            let attachment = Attachment { config: &config, out: &out, options, lost: &lost };
+            attach(control, &target, &attachment, old)?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
@@ -239,7 +245,7 @@ pub fn settle(control: &Control, interface: &str) -> Result<Settled> {
 /// The state directory cannot be read.
 pub fn refresh(control: &Control) -> Result<()> {
     let mut netlink = Netlink::open()?;
-    for (_, running) in report::balancers(control)? {
+    for (_, running) in balancers(control)? {
         let record = Record::read(&running.generation)?.unwrap_or_default();
         neighbours::ask(&mut netlink, &record.balance.unwrap_or_default())?;
     }
@@ -268,6 +274,7 @@ fn changed(
 
 /// The balancer that runs on an interface.
 pub(crate) struct Running {
+    pub ifindex: Ifindex,
     pub mode: Mode,
     pub generation: Generation,
 }
@@ -290,7 +297,7 @@ impl Running {
         for (mode, id) in running.programs() {
             let mut generations = slot.generations_of(id)?.into_iter();
             if let Some(generation) = generations.find(|one| one.name() == NAME) {
-                return Ok(Some(Self { mode, generation }));
+                return Ok(Some(Self { ifindex, mode, generation }));
             }
         }
         Ok(None)
@@ -314,11 +321,32 @@ impl Running {
         ]))
     }
 
+    /// The backends of a configuration that checks took out.
+    fn out(&self, config: &Config) -> Result<Out> {
+        Ok(Live::read(&self.maps()?.named())?.out(config))
+    }
+
     fn update(&self, config: &Config, out: &[Ifindex]) -> Result<Vec<Moved>> {
         let change = balancer::update(config, &self.maps()?.named())?;
         allow(&self.generation.map(balancer::TX)?, out)?;
         Ok(change.moved)
     }
+}
+
+/// The balancers of this namespace, with the names of their interfaces.
+fn balancers(control: &Control) -> Result<Vec<(String, Running)>> {
+    let mut links = Netlink::open()?.links()?;
+    links.retain(|link| !link.xdp.is_empty());
+    let mut balancers = Vec::new();
+    if links.is_empty() {
+        return Ok(balancers);
+    }
+    let (pins, netns) = (Pins::read(control)?, NetNs::current()?.id()?);
+    for link in links {
+        let running = Running::find(&pins.slot(netns, link.ifindex), link.ifindex)?;
+        balancers.extend(running.map(|running| (link.name, running)));
+    }
+    Ok(balancers)
 }
 
 fn running(target: &Target) -> Result<Running> {
@@ -402,14 +430,14 @@ struct Attachment<'a> {
     config: &'a Config,
     out: &'a [Ifindex],
     options: &'a BalanceOptions,
-    /// What it replaces.
-    old: Option<&'a Running>,
+    /// Backends that checks took out.
+    lost: &'a Out,
 }
 
 impl Attachment<'_> {
     /// Fills the maps before packets meet them.
     fn fill(&self, control: &Control, maps: &Maps<'_, Map>, old: Option<&OwnMaps>) -> Result<()> {
-        sync::start(old, maps, self.config)?;
+        sync::start(old, maps, self.config, self.lost)?;
         let wait = self.options.wait_sync;
         if let Some(sync) = self.config.sync.as_ref().filter(|_| !wait.is_zero()) {
             let options = sync::SyncOptions::of(sync)?;
@@ -421,8 +449,14 @@ impl Attachment<'_> {
     }
 }
 
-fn attach(control: &Control, target: &Target, attachment: &Attachment<'_>) -> Result<()> {
-    let Attachment { config, out, options, old } = attachment;
+/// Attaches the program, in place of `old`.
+fn attach(
+    control: &Control,
+    target: &Target,
+    attachment: &Attachment<'_>,
+    old: Option<&Running>,
+) -> Result<()> {
+    let Attachment { config, out, options, .. } = attachment;
     let (placement, mut spec) = (&options.placement, spec(config, options)?);
     let old = old.map(|old| sync::prepare(old, config, &mut spec)).transpose()?.flatten();
     let continued = |flows: &Map| match &old {

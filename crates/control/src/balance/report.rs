@@ -3,19 +3,17 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use functions::balancer::{self, Live, Service, State, abi};
+use functions::balancer::{self, Backend, Live, Out, Service, State, abi};
 use functions::stats::Count;
 use serde::Serialize;
 use spec::Map as _;
-use sys::net::Netlink;
-use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
-use super::Running;
+use super::health::Details;
+use super::{Running, balancers};
 use crate::Control;
 use crate::error::Result;
 use crate::record::Record;
-use crate::state::State as Pins;
 
 /// What the balancers of this network namespace do.
 #[derive(Clone, Debug, Serialize)]
@@ -46,6 +44,10 @@ pub struct ServiceReport {
     pub protocol: String,
     /// `any`, a port, or two.
     pub port: String,
+    /// What is checked: `tcp`, `http`, `udp` or `icmp`; null if nothing is.
+    pub check: Option<&'static str>,
+    /// Whether backends that fail are in use because too many do (`most`).
+    pub fails_open: bool,
     /// Backends, also those that are in the file no more while they drain.
     pub backends: Vec<BackendReport>,
 }
@@ -57,14 +59,29 @@ pub struct BackendReport {
     pub address: IpAddr,
     /// Share of new connections, relative to those of others.
     pub weight: u16,
-    /// `up`, `drain` or `down`.
+    /// `up`, `drain` or `down`; what checks took out is `down`.
     pub state: &'static str,
+    /// What its checks found; null if it is not checked.
+    pub health: Option<HealthReport>,
     /// Packets that were sent to it.
     pub packets: u64,
     /// Bytes of these packets as they came in, from the Ethernet header on.
     pub bytes: u64,
     /// Flows that are remembered for it.
     pub flows: u64,
+}
+
+/// What the checks of a backend found.
+#[derive(Clone, Debug, Serialize)]
+pub struct HealthReport {
+    /// `unknown` before the first check, `up`, `failing` (in use only because too many fail), or
+    /// `down`.
+    pub state: String,
+    /// Seconds since it was taken out or came back, or was found up first; null before the first
+    /// check.
+    pub for_s: Option<f64>,
+    /// Why its last failed check failed; empty if none failed.
+    pub reason: String,
 }
 
 /// Reads the balancers of this namespace.
@@ -77,22 +94,6 @@ pub fn show(control: &Control) -> Result<BalanceReport> {
     Ok(BalanceReport { balancers: reports.collect::<Result<_>>()? })
 }
 
-/// The balancers of this namespace, with the names of their interfaces.
-pub(super) fn balancers(control: &Control) -> Result<Vec<(String, Running)>> {
-    let mut links = Netlink::open()?.links()?;
-    links.retain(|link| !link.xdp.is_empty());
-    let mut balancers = Vec::new();
-    if links.is_empty() {
-        return Ok(balancers);
-    }
-    let (pins, netns) = (Pins::read(control)?, NetNs::current()?.id()?);
-    for link in links {
-        let running = Running::find(&pins.slot(netns, link.ifindex), link.ifindex)?;
-        balancers.extend(running.map(|running| (link.name, running)));
-    }
-    Ok(balancers)
-}
-
 fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
     let maps = running.maps()?;
     let live = Live::read(&maps.named())?;
@@ -101,9 +102,11 @@ fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
     for flow in balancer::flows(maps.named().flows, monotonic_ns())? {
         *flows.entry(flow.backend).or_default() += 1;
     }
-    let reading = Reading { live, counts, flows };
     let config = Record::read(&running.generation)?.and_then(|record| record.balance);
     let config = config.unwrap_or_default();
+    let out = live.out(&config);
+    let details = Details::read(&running.generation)?;
+    let reading = Reading { live, counts, flows, out, details };
     let services = config.services.iter().map(|service| reading.service(service)).collect();
     let events = running.generation.map(balancer::EVENTS)?.array()?;
     let events = abi::Event::ALL.iter().zip(events);
@@ -120,6 +123,8 @@ struct Reading {
     /// By number of the backend.
     counts: Vec<Vec<u8>>,
     flows: BTreeMap<u16, u64>,
+    out: Out,
+    details: Details,
 }
 
 impl Reading {
@@ -129,7 +134,11 @@ impl Reading {
             .iter()
             .map(|one| {
                 let number = self.live.number_of(&service.name, one.address);
-                self.backend(number, one.address, one.weight, one.state)
+                let health = self.health(service, one);
+                let is_out = health.as_ref().is_some_and(|one| one.state == DOWN);
+                let state = if is_out { State::Down } else { one.state };
+                let report = self.backend(number, one.address, one.weight, state);
+                BackendReport { health, ..report }
             })
             .collect();
         let gone = self.live.others(&service.name, |address| {
@@ -144,8 +153,29 @@ impl Reading {
             address: String::from(service.address),
             protocol: service.protocol.to_string(),
             port: service.port.to_string(),
+            check: service.health.as_ref().map(|one| one.check.name()),
+            fails_open: self.details.services.get(&service.name).is_some_and(|one| one.fails_open),
             backends,
         }
+    }
+
+    /// What is known of a backend that is checked; whether it is out is in the maps.
+    fn health(&self, service: &Service, backend: &Backend) -> Option<HealthReport> {
+        service.health.as_ref()?;
+        let is_out = self.out.contains(&(service.name.clone(), backend.address));
+        if backend.state == State::Down && !is_out {
+            return None;
+        }
+        let detail = self.details.find(&service.name, backend.address);
+        let state = detail.map(|one| &*one.state).filter(|state| (*state == DOWN) == is_out);
+        let otherwise = if is_out { DOWN } else { "unknown" };
+        let since = detail.filter(|_| state.is_some_and(|state| state != "unknown"));
+        let now = monotonic_ns() / 1_000_000;
+        Some(HealthReport {
+            state: state.unwrap_or(otherwise).to_owned(),
+            for_s: since.map(|one| now.saturating_sub(one.since_ms) as f64 / 1e3),
+            reason: detail.map(|one| one.reason.clone()).unwrap_or_default(),
+        })
     }
 
     fn backend(
@@ -158,6 +188,10 @@ impl Reading {
         let count = number.and_then(|number| self.counts.get(usize::from(number)));
         let Count { packets, bytes } = count.map(|one| Count::sum(one)).unwrap_or_default();
         let flows = number.and_then(|number| self.flows.get(&number)).copied().unwrap_or_default();
-        BackendReport { address, weight, state: state.name(), packets, bytes, flows }
+        let (state, health) = (state.name(), None);
+        BackendReport { address, weight, state, health, packets, bytes, flows }
     }
 }
+
+/// State of a backend that is taken out.
+const DOWN: &str = "down";

@@ -7,8 +7,7 @@ use serde::Serialize;
 use spec::Spec;
 use sys::thread::monotonic_ns;
 
-use super::report::balancers;
-use super::{NAME, Running};
+use super::{NAME, Running, balancers};
 use crate::Control;
 use crate::declaration::table::pairs;
 use crate::error::{FunctionError, Result};

@@ -37,6 +37,7 @@ use self::scrape::{Known, Scraper};
 use crate::Control;
 use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
 use crate::balance;
+use crate::balance::health::{self, Checker, HealthEvent};
 use crate::balance::sync::Syncers;
 use crate::declaration;
 use crate::error::{DaemonError, Result, full};
@@ -73,6 +74,10 @@ pub enum Event<'a> {
     Unfollowed(String),
     /// The balancer of an interface does not synchronize for now, with the reason.
     Unsynchronized { interface: &'a str, reason: String },
+    /// The health of balancers' backends is not checked any more, with the reason.
+    Unchecked(String),
+    /// Checks of balancers' backends changed something.
+    Health(&'a HealthEvent),
     /// SIGHUP arrived.
     Reloading,
 }
@@ -88,6 +93,8 @@ pub struct Daemon {
     detections: Detections,
     /// Follows the kernel's routes for routers; without it, they ask the kernel more often.
     follower: Option<Follower>,
+    /// Checks the backends of balancers, or why it does not, until that is reported.
+    checker: std::result::Result<Checker, Option<String>>,
     /// When the next hops of balancers are refreshed next.
     refresh_at: Instant,
     /// Exchange flows with balancers of other hosts.
@@ -124,6 +131,8 @@ impl Daemon {
         let claim = State::claim_directory(control, CLAIM)?.map_err(DaemonError::Runs)?;
         let events = LinkEvents::open()?;
         let follower = Follower::new(control)?;
+        // Before the right to open its sockets is given up.
+        let checker = Checker::open(control, None).map_err(|error| Some(full(&error)));
         // Where processors are busy, a change of routes must not wait for its turn.
         let given = priority::nice();
         if given == 0 {
@@ -153,6 +162,7 @@ impl Daemon {
             endpoint,
             detections: Detections::default(),
             follower: Some(follower),
+            checker,
             refresh_at: Instant::now(),
             syncers: Syncers::default(),
             shared,
@@ -195,6 +205,7 @@ impl Daemon {
                 }
             }
             self.follow(&mut log);
+            self.check(&mut log);
             self.refresh(&mut log);
             self.syncers.step(|interface, reason| {
                 log(&Event::Unsynchronized { interface, reason });
@@ -212,11 +223,13 @@ impl Daemon {
             self.retry.at.into_iter().chain(self.detections.due()).chain(idle).chain(follow);
         let times = times.chain([self.refresh_at]).chain(self.syncers.due());
         let times = times.map(|at| at.saturating_duration_since(Instant::now()));
+        let times = times.chain(self.checker.as_ref().ok().map(Checker::due));
         let timeout = times.chain(self.service.interval()).min();
         let mut watches = vec![Watch::readable(stop.as_fd()), Watch::readable(self.events.fd())];
         let changes = self.follower.as_ref().and_then(Follower::fd);
         watches.extend(changes.map(Watch::readable));
         watches.extend(self.syncers.fds().map(Watch::readable));
+        watches.extend(self.checker.as_ref().ok().map(|one| Watch::readable(one.fd())));
         sys::poll::wait(&mut watches, timeout)?;
         Ok(())
     }
@@ -227,6 +240,23 @@ impl Daemon {
         if let Err(error) = follower.step() {
             log(&Event::Unfollowed(full(&error)));
             self.follower = None;
+        }
+    }
+
+    /// Continues the checks of balancers' backends. If they fail, the backends remain as they are.
+    fn check(&mut self, log: &mut impl FnMut(&Event<'_>)) {
+        match &mut self.checker {
+            Ok(checker) => {
+                if let Err(error) = checker.step(|event| log(&Event::Health(event))) {
+                    self.checker = Err(Some(full(&error)));
+                }
+            }
+            Err(reason) => {
+                let has_checks = reason.is_some() && health::is_wanted(&self.control);
+                if let Some(reason) = reason.take_if(|_| has_checks) {
+                    log(&Event::Unchecked(reason));
+                }
+            }
         }
     }
 

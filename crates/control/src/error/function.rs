@@ -1,5 +1,7 @@
 //! `FunctionError`: a request to a built-in function contradicts its configuration.
 
+use super::Holder;
+
 /// Why the configuration of `drop` or `forward` cannot be changed as requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,6 +57,21 @@ pub enum FunctionError {
          the file"
     )]
     NoSource { backend: std::net::IpAddr, reason: String },
+    /// A balancer has no service whose backends are checked.
+    #[error("the balancer of {interface} checks no backends: write `[service.health]` in its file")]
+    NoHealth { interface: String },
+    /// Another process checks the backends of a balancer.
+    #[error("another process checks the backends of {interface}, {holder}")]
+    Checked { interface: String, holder: Holder },
+    /// No address of this host can be the source of a check.
+    #[error(
+        "no source address for checks of {service} ({reason}): write `source` in \
+         `[service.health]`"
+    )]
+    NoCheckSource { service: std::net::IpAddr, reason: String },
+    /// All ports for checks are in use.
+    #[error("all ports for checks are in use")]
+    NoCheckPort,
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use packet::{ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 
+use super::health::Health;
 use crate::PassOrDrop;
 
 /// A file that declares services.
@@ -65,6 +66,9 @@ pub struct Service {
     /// Which backend gets datagrams of an unknown flow, after backends changed.
     #[serde(default)]
     pub datagrams: Datagrams,
+    /// How backends are checked; without it they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
     #[serde(default, rename = "backend")]
     pub backends: Vec<Backend>,
 }
@@ -189,6 +193,8 @@ pub enum ConfigError {
     Key { service: String, reason: String },
     #[error("service `{service}`: backend {address} of {delivery} must be of the family of {to}")]
     Family { service: String, address: IpAddr, delivery: &'static str, to: Prefix },
+    #[error("service `{service}`: health: {reason}")]
+    Health { service: String, reason: String },
     #[error("service `{service}`: the VNI {vni} has more than 24 bits")]
     Vni { service: String, vni: u32 },
     #[error("`source` has two entries of one family: {0} and {1}")]
@@ -269,6 +275,15 @@ impl Service {
         {
             let reason = format!("`{}`: addresses have {} bits", self.by, self.address.0.longest());
             return Err(ConfigError::Key { service: service(), reason });
+        }
+        let port = match self.port {
+            Ports::Range(first, last) if first == last => Some(first),
+            _ => None,
+        };
+        let is_ipv4 = self.address.0.address().is_ipv4();
+        let health = self.health.as_ref();
+        if let Some(reason) = health.and_then(|one| one.contradiction(is_ipv4, port)) {
+            return Err(ConfigError::Health { service: service(), reason });
         }
         match self.delivery {
             Delivery::Geneve(Tunnel { vni, .. }) if vni >> 24 != 0 => {

@@ -20,20 +20,28 @@ pub struct Flow {
     pub service: SocketAddr,
 }
 
-impl Flow {
-    /// Its hash, by the fields that the service selects.
-    pub(super) fn hash(&self, service: &abi::Service, seed: &[u64; 6]) -> u64 {
-        let source = words(self.client.ip());
-        let dest = words(self.service.ip());
-        let port = |port: u16| u32::from(u16::from_le_bytes(port.to_be_bytes()));
-        let ports = port(self.client.port()) | port(self.service.port()) << 16;
-        let ports = u64::from(ports & u32::from_le_bytes(service.ports));
+/// What the hash of a flow is made of, as it is in packets.
+pub(super) struct Fields {
+    /// IPv4 addresses are mapped.
+    pub source: [u8; 16],
+    pub dest: [u8; 16],
+    /// Both, that of the source first; for echo requests the identifier and 0.
+    pub ports: [u8; 4],
+    /// ICMP for echo requests of both families.
+    pub protocol: u8,
+}
+
+impl Fields {
+    /// The hash, by the fields that the service selects.
+    pub fn hash(&self, service: &abi::Service, seed: &[u64; 6]) -> u64 {
+        let (source, dest) = (words(self.source), words(self.dest));
+        let ports = u32::from_le_bytes(self.ports) & u32::from_le_bytes(service.ports);
         let fields = [
             source[0] & service.source[0],
             source[1] & service.source[1],
             dest[0] & service.dest,
             dest[1] & service.dest,
-            ports | u64::from(number(self.protocol).0) << 32,
+            u64::from(ports) | u64::from(self.protocol) << 32,
         ];
         let [a, b, c, d, e] = std::array::from_fn(|n| fields[n].wrapping_add(seed[n]));
         let sum = a.wrapping_mul(b).wrapping_add(c.wrapping_mul(d));
@@ -43,9 +51,19 @@ impl Flow {
     }
 }
 
+impl Flow {
+    /// Its hash, by the fields that the service selects.
+    pub(super) fn hash(&self, service: &abi::Service, seed: &[u64; 6]) -> u64 {
+        let [a, b] = self.client.port().to_be_bytes();
+        let [c, d] = self.service.port().to_be_bytes();
+        let (source, dest) = (mapped(self.client.ip()), mapped(self.service.ip()));
+        let protocol = number(self.protocol).0;
+        Fields { source, dest, ports: [a, b, c, d], protocol }.hash(service, seed)
+    }
+}
+
 /// An address in two words, as they are read from the packet.
-fn words(address: IpAddr) -> [u64; 2] {
-    let bytes = mapped(address);
+fn words(bytes: [u8; 16]) -> [u64; 2] {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     [word(0), word(8)]
 }

@@ -54,6 +54,9 @@ pub struct Live {
     pub backends: BTreeMap<u16, abi::Backend>,
 }
 
+/// Backends that checks took out, by service.
+pub type Out = BTreeSet<(String, IpAddr)>;
+
 /// What a change did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
@@ -113,6 +116,22 @@ impl Live {
     #[must_use]
     pub fn number_of(&self, service: &str, address: IpAddr) -> Option<u16> {
         self.number(service::id(service), mapped(address))
+    }
+
+    /// The backends of a configuration that checks took out.
+    #[must_use]
+    pub fn out(&self, config: &Config) -> Out {
+        let is_out = |service: &Service, address| {
+            let number = self.number(service::id(&service.name), mapped(address));
+            number.is_some_and(|number| self.backends[&number].flags & tunnel::UNHEALTHY != 0)
+        };
+        let checked = config.services.iter().filter(|one| one.health.is_some());
+        let own = checked.flat_map(|service| {
+            let addresses = service.backends.iter().map(|one| one.address);
+            let out = addresses.filter(move |address| is_out(service, *address));
+            out.map(|address| (service.name.clone(), address))
+        });
+        own.collect()
     }
 
     /// Numbers and addresses of the backends of a service that are not among these.
@@ -176,15 +195,39 @@ pub(super) fn slot<M: Map>(tables: &M, table: u32, slot: u16) -> Result<Option<u
     Ok(Some(line.slots[at]).filter(|number| *number != NONE))
 }
 
-/// Brings live maps to a configuration: each service meets its old backends or its new ones.
+/// Brings live maps to a configuration: each service meets its old backends or its new ones. What
+/// checks took out remains out.
 ///
 /// # Errors
 /// The configuration contradicts itself, does not fit, or a map refused it; then all is as before.
 pub fn update<M: Map>(config: &Config, maps: &Maps<'_, M>) -> Result<Change, Error<M::Error>> {
+    let live = Live::read(maps).map_err(Error::Map)?;
+    let out = live.out(config);
+    apply(config, maps, live, out)
+}
+
+/// As [`update`], and these backends are out, no others.
+///
+/// # Errors
+/// As [`update`].
+pub fn take_out<M: Map>(
+    config: &Config,
+    maps: &Maps<'_, M>,
+    out: Out,
+) -> Result<Change, Error<M::Error>> {
+    let live = Live::read(maps).map_err(Error::Map)?;
+    apply(config, maps, live, out)
+}
+
+fn apply<M: Map>(
+    config: &Config,
+    maps: &Maps<'_, M>,
+    live: Live,
+    out: Out,
+) -> Result<Change, Error<M::Error>> {
     config.check()?;
     let patterns = service::patterns(config)?;
-    let live = Live::read(maps).map_err(Error::Map)?;
-    let mut work = Work::new(maps, live).map_err(Error::Map)?;
+    let mut work = Work::new(maps, live, out).map_err(Error::Map)?;
     let outcome = work.change(config, patterns);
     if outcome.is_err() {
         work.take_back();
@@ -260,6 +303,8 @@ struct Work<'a, M> {
     /// Numbers of backends and tables that are free.
     numbers: Vec<u16>,
     tables: Vec<u32>,
+    /// Backends that are down, whatever the configuration has.
+    out: Out,
     /// What was overwritten.
     undo: Vec<Overwritten<'a, M>>,
 }
@@ -268,12 +313,12 @@ struct Work<'a, M> {
 type Overwritten<'a, M> = (&'a M, Vec<u8>, Option<Vec<u8>>);
 
 impl<'a, M: Map> Work<'a, M> {
-    fn new(maps: &'a Maps<'a, M>, live: Live) -> Result<Self, M::Error> {
+    fn new(maps: &'a Maps<'a, M>, live: Live, out: Out) -> Result<Self, M::Error> {
         let tables = live.free_tables(maps)?;
         let numbers = maps.backends.keys()?.len().min(usize::from(NONE)) as u16;
         let numbers =
             (0..numbers).rev().filter(|number| !live.backends.contains_key(number)).collect();
-        Ok(Self { maps, live, numbers, tables, undo: Vec::new() })
+        Ok(Self { maps, live, numbers, tables, out, undo: Vec::new() })
     }
 
     fn change(
@@ -312,6 +357,7 @@ impl<'a, M: Map> Work<'a, M> {
     ) -> Result<(abi::Service, Option<Moved>), Error<M::Error>> {
         let mut entry = service::entry(service);
         let numbers = self.backends(config, service)?;
+        let service = &self.without_out(service);
         let new = chosen(config, service, &numbers)?;
         let Some(old) = self.live.service(entry.id).copied() else {
             entry.table = self.table(&new)?;
@@ -364,7 +410,10 @@ impl<'a, M: Map> Work<'a, M> {
         for backend in &service.backends {
             let known = self.live.number(id, mapped(backend.address));
             let number = known.or_else(|| self.numbers.pop()).ok_or(Error::Full("backends"))?;
-            let entry = tunnel::entry(config, service, backend);
+            let mut entry = tunnel::entry(config, service, backend);
+            if self.is_out(service, backend.address) {
+                entry.flags |= tunnel::DEAD | tunnel::UNHEALTHY;
+            }
             self.set(self.maps.backends, key_of(number).to_vec(), &entry.to_bytes())?;
             numbers.push(number);
         }
@@ -376,6 +425,21 @@ impl<'a, M: Map> Work<'a, M> {
             self.set(self.maps.backends, key_of(number).to_vec(), &entry.to_bytes())?;
         }
         Ok(numbers)
+    }
+
+    fn is_out(&self, service: &Service, address: IpAddr) -> bool {
+        !self.out.is_empty() && self.out.contains(&(service.name.clone(), address))
+    }
+
+    /// The service with its backends that are out as if they were configured down.
+    fn without_out(&self, service: &Service) -> Service {
+        let mut service = service.clone();
+        for at in 0..service.backends.len() {
+            if self.is_out(&service, service.backends[at].address) {
+                service.backends[at].state = State::Down;
+            }
+        }
+        service
     }
 
     /// Writes a table that is not in use; returns its number.

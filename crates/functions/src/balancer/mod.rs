@@ -9,9 +9,11 @@ pub mod choice;
 mod config;
 mod explain;
 mod flow;
+pub mod health;
 mod live;
 mod memory;
 mod object;
+mod outer;
 mod service;
 pub mod sync;
 mod tunnel;
@@ -24,9 +26,11 @@ pub use config::{
 pub use explain::{Constants, DecidedBy, Explanation, explain};
 pub use flow::Flow;
 pub use live::{
-    Change, Error, Live, Maps, Moved, NONE, flows, generation, settle, slots, table, update,
+    Change, Error, Live, Maps, Moved, NONE, Out, flows, generation, settle, slots, table, take_out,
+    update,
 };
 pub use memory::Remembered;
+pub use outer::wrap;
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");

@@ -29,20 +29,29 @@ impl Config {
         spec.set_global("balancer_malformed", &self.malformed.to_global())?;
         spec.set_global("balancer_line_mask", &(lines - 1).to_le_bytes())?;
         match &self.key {
-            Some(key) => spec.set_global("balancer_seed", &seed(key)),
+            Some(key) => {
+                let seeds: Vec<u8> = seeds(key).iter().flat_map(|one| one.to_le_bytes()).collect();
+                spec.set_global("balancer_seed", &seeds)
+            }
             None => Ok(()),
         }
     }
 }
 
 /// The secret numbers of the hash. The lowest bit is set, so that no product loses bits.
-fn seed(key: &str) -> Vec<u8> {
-    let number = |n| choice::id(format!("{n}\0{key}").as_bytes()) | 1;
-    (0..SEEDS).flat_map(|n| number(n).to_le_bytes()).collect()
+pub(super) fn seeds(key: &str) -> [u64; 6] {
+    std::array::from_fn(|n| choice::id(format!("{n}\0{key}").as_bytes()) | 1)
 }
 
-/// Numbers in `balancer_seed`.
-const SEEDS: u32 = 6;
+/// `balancer_seed`: those of services without a key.
+pub(super) const SEED: [u64; 6] = [
+    0x9e37_79b9_7f4a_7c15,
+    0xbf58_476d_1ce4_e5b9,
+    0x94d0_49bb_1331_11eb,
+    0xd6e8_feb8_6659_fd93,
+    0xa076_1d64_78bd_642f,
+    0xe703_7ed1_a0b4_28db,
+];
 /// Tables of a service: two, and two that a change writes before they are in use.
 const TABLES_EACH: usize = 4;
 /// Services that can be added later.

@@ -10,8 +10,10 @@ use super::service::{id, mapped};
 
 /// `BALANCER_DEAD`.
 pub(super) const DEAD: u8 = 1;
+/// `BALANCER_UNHEALTHY`.
+pub(super) const UNHEALTHY: u8 = 4;
 /// `BALANCER_NO_SUM`.
-const NO_SUM: u8 = 2;
+pub(super) const NO_SUM: u8 = 2;
 /// Ports that IANA registered.
 const GUE_PORT: u16 = 6080;
 const GENEVE_PORT: u16 = 6081;

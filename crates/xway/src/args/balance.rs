@@ -35,6 +35,9 @@ pub enum BalanceAction {
     Settle(BalanceSettleArgs),
     /// Exchange remembered flows with the balancers of other hosts, until interrupted
     Sync(BalanceSyncArgs),
+    /// Check the backends of services that have `[service.health]`, and take out those that fail,
+    /// until interrupted: as the daemon does
+    Health(BalanceHealthArgs),
 }
 
 #[derive(Debug, Args)]
@@ -162,5 +165,15 @@ pub struct BalanceSyncArgs {
 
     /// End after this time instead of when interrupted
     #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceHealthArgs {
+    /// Network interface of the balancer
+    pub iface: String,
+
+    /// End after this time, such as 10s (default: at Ctrl-C)
+    #[arg(long, value_parser = duration)]
     pub time: Option<Duration>,
 }

@@ -185,6 +185,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    ("balance health", &[("Check backends without the daemon", "balance health eth1")]),
     ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
     (
         "route start",

@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use control::apply::InterfacePlan;
+use control::balance::health::HealthEventKind;
 use control::daemon::{Daemon, DaemonOptions, Event};
 use control::filter::auto_detection::AutoEvent;
 use report::number::human;
@@ -41,6 +42,13 @@ fn line(event: &Event<'_>) -> (u8, String) {
         ),
         Event::Unsynchronized { interface, reason } => {
             (WARNING, format!("{interface}: the balancer does not synchronize: {reason}"))
+        }
+        Event::Unchecked(reason) => {
+            (ERROR, format!("backends are not checked, and remain as they are: {reason}"))
+        }
+        Event::Health(event) => {
+            let is_good = matches!(event.event, HealthEventKind::Up | HealthEventKind::FailClosed);
+            (if is_good { NOTICE } else { WARNING }, event.to_string())
         }
         Event::Undeclared(dir) => {
             (NOTICE, format!("nothing is declared: there is no directory {}", dir.display()))

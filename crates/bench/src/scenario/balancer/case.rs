@@ -136,6 +136,7 @@ impl Case {
                     _ => Delivery::Ipip,
                 },
                 datagrams: Default::default(),
+                health: None,
                 backends: (0..BACKENDS)
                     .map(|number| {
                         let number = if is_former { number + BACKENDS } else { number };

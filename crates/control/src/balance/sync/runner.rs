@@ -210,7 +210,7 @@ impl Syncer {
 
     /// Continues with the maps of another program, if the balancer was loaded again.
     fn follow(&mut self) -> Result<()> {
-        let all = super::super::report::balancers(&self.control)?;
+        let all = super::super::balancers(&self.control)?;
         let own = all.into_iter().find(|(interface, _)| *interface == self.interface);
         let missing = || FunctionError::NoBalancer { interface: self.interface.clone() };
         let (_, running) = own.ok_or_else(missing)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use super::super::report::balancers;
+use super::super::balancers;
 use super::declared;
 use super::options::SyncOptions;
 use super::runner::Syncer;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use functions::balancer::sync::wire::{Item, Message};
 use functions::balancer::sync::{self, CellMemory, Flow, copies, merge, now_units};
-use functions::balancer::{self, Config, Live, Maps};
+use functions::balancer::{self, Config, Live, Maps, Out};
 use kernel::Map;
 use spec::Spec;
 use sys::poll::{self, Watch};
@@ -34,12 +34,17 @@ pub fn prepare(old: &Running, config: &Config, spec: &mut Spec) -> Result<Option
 
 /// Fills the maps of a program that does not run yet with the state of the one that it replaces,
 /// and brings them to the configuration.
-pub fn start(old: Option<&OwnMaps>, new: &Maps<'_, Map>, config: &Config) -> Result<()> {
+pub fn start(
+    old: Option<&OwnMaps>,
+    new: &Maps<'_, Map>,
+    config: &Config,
+    lost: &Out,
+) -> Result<()> {
     if let Some(old) = old {
         sync::inherit(&old.named(), new)?;
         continue_flows(old.named().flows, new.flows)?;
     }
-    balancer::update(config, new)?;
+    balancer::take_out(config, new, lost.clone())?;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! `balance`: the layer-4 load balancer.
 
+mod health;
+
 use anyhow::Result;
 use control::balance::sync::{SyncOptions, Syncer};
 use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
@@ -23,6 +25,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Top(args) => return top(args, context),
         BalanceAction::Why(args) => return why(args, context),
         BalanceAction::Sync(args) => return sync(args, context),
+        BalanceAction::Health(args) => return health::run(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));

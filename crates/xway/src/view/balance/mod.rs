@@ -5,10 +5,11 @@ mod why;
 
 use std::collections::BTreeMap;
 
+use control::balance::health::HealthEvent;
 use control::balance::sync::{PeerReport, SyncReport};
 use control::balance::{
-    BackendReport, BalanceReport, Balanced, BalancerReport, Checked, MovedService, PlanReport,
-    ServicePlan, Settled,
+    BackendReport, BalanceReport, Balanced, BalancerReport, Checked, HealthReport, MovedService,
+    PlanReport, ServicePlan, Settled,
 };
 use report::number::human;
 use report::table::{Column, Table};
@@ -47,6 +48,12 @@ impl View for Settled {
     }
 }
 
+impl View for HealthEvent {
+    fn text(&self, _paint: Paint) -> String {
+        self.to_string()
+    }
+}
+
 impl View for PlanReport {
     fn text(&self, _paint: Paint) -> String {
         let numbers = ["moved", "required", "most loaded"].map(Column::number);
@@ -76,17 +83,18 @@ impl View for BalanceReport {
 }
 
 fn balancer(report: &BalancerReport) -> String {
-    let texts = ["service", "to", "backend", "state"].map(Column::text);
+    let texts = ["service", "to", "backend", "state", "health"].map(Column::text);
     let numbers = ["weight", "packets", "bytes", "flows"].map(Column::number);
     let mut table = Table::new(texts.into_iter().chain(numbers));
     for service in &report.services {
         for backend in &service.backends {
-            let BackendReport { address, weight, state, packets, bytes, flows } = backend;
+            let BackendReport { address, weight, state, health, packets, bytes, flows } = backend;
             table.row([
                 service.name.clone(),
                 format!("{} {} {}", service.address, service.protocol, service.port),
                 address.to_string(),
                 (*state).to_owned(),
+                health.as_ref().map_or_else(|| "-".to_owned(), self::health),
                 weight.to_string(),
                 human(*packets as f64, ""),
                 human(*bytes as f64, "B"),
@@ -130,6 +138,14 @@ fn sync(report: &SyncReport) -> String {
         lines.push(format!("  datagrams refused: {}", counts(&report.refused)));
     }
     lines.join("\n")
+}
+
+fn health(report: &HealthReport) -> String {
+    let HealthReport { state, for_s, reason } = report;
+    let since = for_s.map_or_else(String::new, |time| format!(" for {time:.0} s"));
+    let has_reason = !reason.is_empty() && matches!(&**state, "down" | "failing");
+    let reason = if has_reason { format!(": {reason}") } else { String::new() };
+    format!("{state}{since}{reason}")
 }
 
 /// Slots of 65,536 as a share.
