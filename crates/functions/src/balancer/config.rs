@@ -8,6 +8,7 @@ use std::str::FromStr;
 use packet::{ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 
+use super::quic::{self, QuicConfig, QuicError, ServerIds};
 use crate::PassOrDrop;
 
 /// A file that declares services.
@@ -47,6 +48,9 @@ pub struct Service {
     /// Which backend gets datagrams of an unknown flow, after backends changed.
     #[serde(default)]
     pub datagrams: Datagrams,
+    /// How servers make QUIC connection ids, which name their backend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quic: Vec<QuicConfig>,
     #[serde(default, rename = "backend")]
     pub backends: Vec<Backend>,
 }
@@ -60,6 +64,9 @@ pub struct Backend {
     pub weight: u16,
     #[serde(default)]
     pub state: State,
+    /// What names it in QUIC connection ids: one of each length that a configuration has.
+    #[serde(default, skip_serializing_if = "ServerIds::is_empty")]
+    pub server_id: ServerIds,
 }
 
 /// An address or a network, as text.
@@ -173,6 +180,8 @@ pub enum ConfigError {
     Family { service: String, address: IpAddr, delivery: &'static str, to: Prefix },
     #[error("service `{service}`: the VNI {vni} has more than 24 bits")]
     Vni { service: String, vni: u32 },
+    #[error("service `{service}`: {error}")]
+    Quic { service: String, error: QuicError },
     #[error("`source` has two entries of one family: {0} and {1}")]
     Sources(Prefix, Prefix),
 }
@@ -243,6 +252,12 @@ impl Service {
             let reason = format!("`{}`: addresses have {} bits", self.by, self.address.0.longest());
             return Err(ConfigError::Key { service: service(), reason });
         }
+        let quic = |error| ConfigError::Quic { service: service(), error };
+        if self.protocol != Protocol::Udp && !self.quic.is_empty() {
+            return Err(quic(QuicError::Protocol));
+        }
+        let ids = self.backends.iter().map(|backend| (backend.address, &backend.server_id));
+        quic::check(&self.quic, ids).map_err(quic)?;
         match self.delivery {
             Delivery::Geneve(Tunnel { vni, .. }) if vni >> 24 != 0 => {
                 Err(ConfigError::Vni { service: service(), vni })

@@ -1,8 +1,8 @@
 //! balancer: sends packets for services to backends, without state but where backends changed.
 //!
 //! The program is `bpf/balancer/balancer.bpf.c`; `bpf/balancer/balancer.abi.h` describes keys,
-//! tables and the memory of flows. [`choice`] gives slots to backends, [`Config`] is what the
-//! user wants, [`update`] brings live maps there.
+//! tables and the memory of flows. [`choice`] gives slots to backends, [`quic`] reads connection ids,
+//! [`Config`] is what the user wants, [`update`] brings live maps there.
 
 pub mod abi;
 pub mod choice;
@@ -10,6 +10,7 @@ mod config;
 mod live;
 mod memory;
 mod object;
+pub mod quic;
 mod service;
 mod tunnel;
 
@@ -18,8 +19,11 @@ pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
     State, Tunnel,
 };
-pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
+pub use live::{
+    Change, Error, Live, Maps, Moved, NONE, by_id, flows, settle, slots, table, update,
+};
 pub use memory::Remembered;
+pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");
