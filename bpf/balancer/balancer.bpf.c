@@ -78,6 +78,18 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 	return balancer_flags(former) & BALANCER_DEAD ? current : former;
 }
 
+/* The number of the backend that a QUIC connection id names in this set, or BALANCER_NONE. */
+xway_inline __u32 balancer_route_id(struct xdp_md *ctx, const struct flow_facts *flow, __u32 link,
+				    __u32 set)
+{
+	__u32 at = link + flow->length - flow->left, is_quote = flow->signal == BALANCER_ERROR;
+	__u32 number = balancer_by_plain_id(ctx, at, flow->left, set, is_quote);
+
+	if (number != QUIC_UNDECIDED)
+		return number;
+	return balancer_by_id(ctx, at, flow->left, set, is_quote);
+}
+
 /* Finds the service and the backend of a packet; XWAY_BALANCED if there are both. */
 xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct flow_facts *flow,
 					     struct packet_choice *choice, __u32 link)
@@ -101,8 +113,7 @@ xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct fl
 	choice->number = BALANCER_NONE;
 	quic = service->flags >> BALANCER_QUIC_SHIFT;
 	if (quic)
-		choice->number = balancer_by_id(ctx, link + flow->length - flow->left, flow->left,
-						quic, flow->signal == BALANCER_ERROR);
+		choice->number = balancer_route_id(ctx, flow, link, quic);
 	if (choice->number == BALANCER_NONE)
 		choice->number = balancer_choose(flow, service, choice->hash);
 	if (choice->number == BALANCER_NONE)

@@ -46,6 +46,8 @@ const volatile enum quic_kind balancer_last_quic_kind = QUIC_KIND_FOUR_PASS;
 #define QUIC_MOST_LENGTH 19
 /* The first octet, and two words. */
 #define QUIC_WORDS_END 17
+/* Above all numbers of backends: whether the id names one is not known yet. */
+#define QUIC_UNDECIDED 0x10000
 
 /* Half of an id. */
 struct id_half {
@@ -188,6 +190,34 @@ xway_inline __u32 balancer_of_server_id(const struct quic_config *config, __u64 
 }
 
 /*
+ * As balancer_by_id(), for the most frequent packets alone: short headers, and ids that are not
+ * encrypted. QUIC_UNDECIDED for others.
+ */
+xway_global int balancer_by_plain_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 set,
+				     __u32 is_quote)
+{
+	const __u8 *quic = xway_data(ctx), *end = xway_data_end(ctx);
+	const struct quic_config *config;
+	__u32 index, rotation;
+	__u64 low, high;
+
+	if (at >= QUIC_MOST_AT || is_quote)
+		return QUIC_UNDECIDED;
+	quic += at;
+	if (quic + 1 + QUIC_WORDS_END > end || *quic & QUIC_LONG)
+		return QUIC_UNDECIDED;
+	rotation = quic[1] >> 5;
+	low = *(const __u64 *)(quic + 2);
+	high = *(const __u64 *)(quic + 10);
+	index = set * QUIC_ROTATIONS + rotation;
+	config = bpf_map_lookup_elem(&balancer_quic, &index);
+	if (!config || config->kind != QUIC_KIND_PLAIN || left <= config->least)
+		return QUIC_UNDECIDED;
+	return balancer_of_server_id(config, low & config->mask[0],
+				     (high & config->mask[1]) | (__u64)(rotation + 1) << 56);
+}
+
+/*
  * The number of the backend that the id in a QUIC packet names, or BALANCER_NONE. `at` is the offset
  * in the frame of the payload of UDP, which has `left` bytes. A quoted packet is from the server:
  * its source id is the server's.
@@ -232,10 +262,6 @@ xway_global int balancer_by_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 s
 	config = bpf_map_lookup_elem(&balancer_quic, &index);
 	if (!config || length < config->least || config->kind == QUIC_KIND_NONE)
 		return BALANCER_NONE;
-	if (config->kind == QUIC_KIND_PLAIN && id + QUIC_WORDS_END <= end)
-		return balancer_of_server_id(config, *(const __u64 *)(id + 1) & config->mask[0],
-					     (*(const __u64 *)(id + 9) & config->mask[1]) |
-						     (__u64)(rotation + 1) << 56);
 	scratch = bpf_map_lookup_elem(&balancer_scratch, &only);
 	if (!scratch)
 		return BALANCER_NONE;
