@@ -31,20 +31,28 @@ struct quic_config {
 	__u64 mask[2];
 	/* Of the hash that selects a line. */
 	__u64 factors[2];
+	/* What the last byte of a cell adds to its second word. */
+	__u64 cell;
 	/* First line of the set. */
 	__u32 first;
+	/* Bytes of the shortest packet with a short header, or all ones where ids are encrypted. */
+	__u32 plain;
 	/* enum quic_kind */
 	__u8 kind;
 	/* Bytes of the shortest id. */
 	__u8 least;
 	/* Bytes of server id and nonce. */
 	__u8 length;
-	/* By which the hash is shifted. */
-	__u8 shift;
-	/* Bits of the left and the right half, which share the byte in the middle if there is one. */
-	__u64 halves[4];
 	/* Bytes of the server id. */
-	__u32 server_id;
+	__u8 server_id;
+	/* By which the hash is shifted. */
+	__u32 shift;
+	/*
+	 * Bits of the left and the right half, which share the byte in the middle if there is one:
+	 * of the first eight bytes, and of the last two.
+	 */
+	__u64 halves[2];
+	__u16 ends[2];
 	__u32 zero;
 	/* Round keys: for a single pass those of decryption, for four those of encryption. */
 	__u64 keys[22];

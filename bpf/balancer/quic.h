@@ -103,20 +103,23 @@ xway_inline void balancer_pass(const struct quic_config *config, struct id_scrat
 	xway_memcpy(state->columns + 2, &last, 8);
 	balancer_encrypt(config, state);
 	other->words[0] ^= state->columns[0] | (__u64)state->columns[1] << 32;
-	other->words[0] &= config->halves[2 * to];
+	other->words[0] &= config->halves[to];
 	other->words[1] ^= state->columns[2] | (__u64)state->columns[3] << 32;
-	other->words[1] &= config->halves[2 * to + 1];
+	other->words[1] &= config->ends[to];
 }
 
 /* A half of an id, from this byte on. */
-xway_inline void balancer_half(struct id_half *half, const __u8 *id, __u32 at, const __u64 *mask)
+xway_inline void balancer_half(const struct quic_config *config, struct id_scratch *scratch,
+			       __u32 number, __u32 at)
 {
+	struct id_half *half = &scratch->halves[number];
+
 	/* The mask only informs the verifier. */
 	xway_opaque(at);
 	at &= 0xf;
-	xway_memcpy(half, id + at, sizeof(*half));
-	half->words[0] &= mask[0];
-	half->words[1] &= mask[1];
+	xway_memcpy(half, scratch->id + at, sizeof(*half));
+	half->words[0] &= config->halves[number];
+	half->words[1] &= config->ends[number];
 }
 
 /* Four passes of AES, or three if the server id is in the left half. */
@@ -128,8 +131,8 @@ xway_global int balancer_four_passes(const struct quic_config *config, struct id
 	if (!config || !scratch)
 		return 0;
 	bits = config->length / 2 * 8;
-	balancer_half(&scratch->halves[0], scratch->id, 0, config->halves);
-	balancer_half(&scratch->halves[1], scratch->id, bits / 8, config->halves + 2);
+	balancer_half(config, scratch, 0, 0);
+	balancer_half(config, scratch, 1, bits / 8);
 	_Pragma("clang loop unroll(disable)")
 	for (__u32 pass = 4; pass >= 2; pass--)
 		balancer_pass(config, scratch, pass);
@@ -170,21 +173,27 @@ xway_global int balancer_decode_id(struct xdp_md *ctx, __u32 at, const struct qu
 	return 0;
 }
 
-/* The number of the backend that has a server id, or BALANCER_NONE. */
+/*
+ * The number of the backend that has the server id in these words, or BALANCER_NONE. Backends that
+ * are down have none there.
+ */
 xway_inline __u32 balancer_of_server_id(const struct quic_config *config, __u64 low, __u64 high)
 {
-	__u64 hash = low * config->factors[0] + high * config->factors[1];
-	__u32 index = config->first + (__u32)(hash >> (config->shift & 63)), number;
-	const struct quic_line *line = bpf_map_lookup_elem(&balancer_ids, &index);
+	__u32 index;
+	const struct quic_line *line;
 
+	low &= config->mask[0];
+	high = (high & config->mask[1]) | config->cell;
+	index = config->first +
+		(__u32)((low * config->factors[0] + high * config->factors[1]) >> config->shift);
+	line = bpf_map_lookup_elem(&balancer_ids, &index);
 	if (!line)
 		return BALANCER_NONE;
 	xway_unroll
 	for (__u32 i = 0; i < QUIC_CELLS; i++) {
 		if (line->ids[2 * i] != low || line->ids[2 * i + 1] != high)
 			continue;
-		number = line->backends[i];
-		return balancer_flags(number) & BALANCER_DEAD ? BALANCER_NONE : number;
+		return line->backends[i];
 	}
 	return BALANCER_NONE;
 }
@@ -198,23 +207,21 @@ xway_global int balancer_by_plain_id(struct xdp_md *ctx, __u32 at, __u32 left, _
 {
 	const __u8 *quic = xway_data(ctx), *end = xway_data_end(ctx);
 	const struct quic_config *config;
-	__u32 index, rotation;
 	__u64 low, high;
+	__u32 index;
 
 	if (at >= QUIC_MOST_AT || is_quote)
 		return QUIC_UNDECIDED;
 	quic += at;
 	if (quic + 1 + QUIC_WORDS_END > end || *quic & QUIC_LONG)
 		return QUIC_UNDECIDED;
-	rotation = quic[1] >> 5;
+	index = set * QUIC_ROTATIONS + (quic[1] >> 5);
 	low = *(const __u64 *)(quic + 2);
 	high = *(const __u64 *)(quic + 10);
-	index = set * QUIC_ROTATIONS + rotation;
 	config = bpf_map_lookup_elem(&balancer_quic, &index);
-	if (!config || config->kind != QUIC_KIND_PLAIN || left <= config->least)
+	if (!config || left < config->plain)
 		return QUIC_UNDECIDED;
-	return balancer_of_server_id(config, low & config->mask[0],
-				     (high & config->mask[1]) | (__u64)(rotation + 1) << 56);
+	return balancer_of_server_id(config, low, high);
 }
 
 /*
@@ -225,7 +232,7 @@ xway_global int balancer_by_plain_id(struct xdp_md *ctx, __u32 at, __u32 left, _
 xway_global int balancer_by_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 set, __u32 is_quote)
 {
 	const __u8 *quic = xway_data(ctx), *end = xway_data_end(ctx), *id;
-	__u32 skip = 1, length, index, rotation;
+	__u32 skip = 1, length, index;
 	const struct quic_config *config;
 	struct id_scratch *scratch;
 	__u32 only = 0;
@@ -257,8 +264,7 @@ xway_global int balancer_by_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 s
 	id = quic + skip;
 	if (id + 1 > end)
 		return BALANCER_NONE;
-	rotation = *id >> 5;
-	index = set * QUIC_ROTATIONS + rotation;
+	index = set * QUIC_ROTATIONS + (*id >> 5);
 	config = bpf_map_lookup_elem(&balancer_quic, &index);
 	if (!config || length < config->least || config->kind == QUIC_KIND_NONE)
 		return BALANCER_NONE;
@@ -266,9 +272,7 @@ xway_global int balancer_by_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 s
 	if (!scratch)
 		return BALANCER_NONE;
 	balancer_decode_id(ctx, at + skip, config, scratch);
-	return balancer_of_server_id(config, scratch->plain[0] & config->mask[0],
-				     (scratch->plain[1] & config->mask[1]) |
-					     (__u64)(rotation + 1) << 56);
+	return balancer_of_server_id(config, scratch->plain[0], scratch->plain[1]);
 }
 
 #endif

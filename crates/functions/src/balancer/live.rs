@@ -392,8 +392,10 @@ impl<'a, M: Map> Work<'a, M> {
     ) -> Result<u32, Error<M::Error>> {
         let old = old.map_or(0, |old| old.flags >> QUIC_SHIFT);
         let former = self.sets.read(old).map_err(Error::Map)?;
-        let ids = service.backends.iter().map(|backend| &backend.server_id);
-        let mut set = quic::Set::new(&service.quic, numbers.iter().copied().zip(ids));
+        let backends = numbers.iter().copied().zip(&service.backends);
+        let alive = backends.filter(|(_, backend)| backend.state != State::Down);
+        let ids = alive.map(|(number, backend)| (number, &backend.server_id));
+        let mut set = quic::Set::new(&service.quic, ids);
         set.carry(&former, |number| !numbers.contains(&number));
         if set == former {
             return Ok(old);

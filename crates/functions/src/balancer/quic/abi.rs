@@ -34,13 +34,16 @@ impl Kind {
 pub struct Config {
     pub mask: [u64; 2],
     pub factors: [u64; 2],
+    pub cell: u64,
     pub first: u32,
+    pub plain: u32,
     pub kind: u8,
     pub least: u8,
     pub length: u8,
-    pub shift: u8,
-    pub halves: [u64; 4],
-    pub server_id: u32,
+    pub server_id: u8,
+    pub shift: u32,
+    pub halves: [u64; 2],
+    pub ends: [u16; 2],
     pub zero: u32,
     pub keys: [u64; 22],
 }
@@ -58,16 +61,22 @@ impl Config {
             let at = 16 + n * 8;
             bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
         }
-        bytes[32..36].copy_from_slice(&self.first.to_le_bytes());
-        bytes[36] = self.kind;
-        bytes[37] = self.least;
-        bytes[38] = self.length;
-        bytes[39] = self.shift;
+        bytes[32..40].copy_from_slice(&self.cell.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.first.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.plain.to_le_bytes());
+        bytes[48] = self.kind;
+        bytes[49] = self.least;
+        bytes[50] = self.length;
+        bytes[51] = self.server_id;
+        bytes[52..56].copy_from_slice(&self.shift.to_le_bytes());
         for (n, item) in self.halves.iter().enumerate() {
-            let at = 40 + n * 8;
+            let at = 56 + n * 8;
             bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
         }
-        bytes[72..76].copy_from_slice(&self.server_id.to_le_bytes());
+        for (n, item) in self.ends.iter().enumerate() {
+            let at = 72 + n * 2;
+            bytes[at..at + 2].copy_from_slice(&item.to_le_bytes());
+        }
         bytes[76..80].copy_from_slice(&self.zero.to_le_bytes());
         for (n, item) in self.keys.iter().enumerate() {
             let at = 80 + n * 8;
@@ -82,15 +91,18 @@ impl Config {
             factors: array::from_fn(|n| {
                 u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))
             }),
-            first: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
-            kind: bytes[36],
-            least: bytes[37],
-            length: bytes[38],
-            shift: bytes[39],
+            cell: u64::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            first: u32::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
+            plain: u32::from_le_bytes(array::from_fn(|i| bytes[44 + i])),
+            kind: bytes[48],
+            least: bytes[49],
+            length: bytes[50],
+            server_id: bytes[51],
+            shift: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
             halves: array::from_fn(|n| {
-                u64::from_le_bytes(array::from_fn(|i| bytes[40 + n * 8 + i]))
+                u64::from_le_bytes(array::from_fn(|i| bytes[56 + n * 8 + i]))
             }),
-            server_id: u32::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
+            ends: array::from_fn(|n| u16::from_le_bytes(array::from_fn(|i| bytes[72 + n * 2 + i]))),
             zero: u32::from_le_bytes(array::from_fn(|i| bytes[76 + i])),
             keys: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[80 + n * 8 + i]))),
         }

@@ -66,8 +66,7 @@ impl Set {
             let found = read_config(configs, number, config)?;
             if number != 0 && found.kind != Kind::None as u8 {
                 place = Some(found);
-                let Config { mask, kind, least, length, halves, server_id, keys, .. } = found;
-                let entry = Config { mask, kind, least, length, halves, server_id, keys, ..EMPTY };
+                let entry = Config { factors: [0; 2], first: 0, shift: 0, ..found };
                 set.configs.insert(config, entry);
             }
         }
@@ -209,7 +208,7 @@ pub fn lines(ids: usize) -> usize {
 /// How a hash spreads server ids over lines.
 struct Layout {
     factors: [u64; 2],
-    shift: u8,
+    shift: u32,
 }
 
 impl Layout {
@@ -219,7 +218,7 @@ impl Layout {
         let tries = (least..=MOST_BITS).flat_map(|bits| (0..TRIES).map(move |n| (bits, n)));
         let layouts = tries.map(|(bits, n)| Self {
             factors: [2 * n, 2 * n + 1].map(|n| scattered(n) | 1),
-            shift: (64 - bits) as u8,
+            shift: 64 - bits,
         });
         let fits = |layout: &Self| {
             let mut used = vec![0; layout.count() as usize];
@@ -264,7 +263,6 @@ fn entry(config: &QuicConfig) -> Config {
         left ^= 0xf << (8 * (half - 1));
         right ^= 0xf0;
     }
-    let ([a, b], [c, d]) = (words(left), words(right));
     let (kind, keys) = match &config.key {
         None => (Kind::Plain, [[0; 16]; 11]),
         Some(key) if length == 16 => (Kind::OnePass, aes::inverted(&aes::expand(&key.0))),
@@ -276,8 +274,11 @@ fn entry(config: &QuicConfig) -> Config {
         kind: kind as u8,
         least: length as u8 + 1,
         length: length as u8,
-        halves: [a, b, c, d],
-        server_id: config.server_id_length.into(),
+        halves: [left as u64, right as u64],
+        ends: [left, right].map(|half| (half >> 64) as u16),
+        server_id: config.server_id_length,
+        cell: self::cell(config.config, &[])[1],
+        plain: if config.key.is_none() { length as u32 + 2 } else { u32::MAX },
         keys: std::array::from_fn(|n| {
             u64::from_le_bytes(std::array::from_fn(|i| bytes[8 * n + i]))
         }),
@@ -295,7 +296,7 @@ fn config_of(number: u8, entry: &Config) -> Option<QuicConfig> {
         _ => return None,
     };
     let key = words.map(|words| Key(std::array::from_fn(|i| words[i / 8].to_le_bytes()[i % 8])));
-    let server_id_length = entry.server_id as u8;
+    let server_id_length = entry.server_id;
     let nonce_length = entry.length - server_id_length;
     Some(QuicConfig { config: number, server_id_length, nonce_length, key })
 }
@@ -370,13 +371,16 @@ const MOST_BITS: u32 = 22;
 const EMPTY: Config = Config {
     mask: [0; 2],
     factors: [0; 2],
+    cell: 0,
     first: 0,
+    plain: u32::MAX,
     kind: 0,
     least: 0,
     length: 0,
-    shift: 0,
-    halves: [0; 4],
     server_id: 0,
+    shift: 0,
+    halves: [0; 2],
+    ends: [0; 2],
     zero: 0,
     keys: [0; 22],
 };
