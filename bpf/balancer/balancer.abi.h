@@ -119,7 +119,7 @@ struct balancer_service {
 	 * that did not; or BALANCER_NO_TABLE.
 	 */
 	__u32 former;
-	/* BALANCER_KEEPS_DATAGRAMS */
+	/* BALANCER_KEEPS_DATAGRAMS; above BALANCER_QUIC_SHIFT the number of the QUIC set, or 0. */
 	__u32 flags;
 	/* By which user space knows it. */
 	__u32 id;
@@ -130,6 +130,7 @@ _Static_assert(sizeof(struct balancer_service) == 48, "no hidden padding");
 #define BALANCER_NO_TABLE 0xffffffff
 /* Datagrams of unknown flows on slots that moved go to the former backend, and are remembered. */
 #define BALANCER_KEEPS_DATAGRAMS 1
+#define BALANCER_QUIC_SHIFT 16
 
 /* How packets are delivered to a backend. */
 enum balancer_delivery {
@@ -161,7 +162,7 @@ struct balancer_backend {
 	__u8 delivery;
 	/* Whether the address is IPv6. */
 	__u8 is_ipv6;
-	/* BALANCER_DEAD, BALANCER_NO_SUM, BALANCER_UNHEALTHY */
+	/* BALANCER_DEAD, BALANCER_NO_SUM, BALANCER_GONE, BALANCER_UNHEALTHY */
 	__u8 flags;
 	__u16 zero;
 	/* The service whose backend it is; by this and the address user space knows it. */
@@ -176,8 +177,10 @@ _Static_assert(sizeof(struct balancer_backend) == 64, "one cache line");
 #define BALANCER_DEAD 1
 /* The outer UDP checksum over IPv6 is zero (RFC 6935). */
 #define BALANCER_NO_SUM 2
+/* The service has it no more; only its older connections are known. */
+#define BALANCER_GONE 4
 /* Checks took it out, whatever its configuration; for user space. BALANCER_DEAD is set as well. */
-#define BALANCER_UNHEALTHY 4
+#define BALANCER_UNHEALTHY 8
 
 /*
  * A remembered flow, or a note of one that may begin; 0 for none. From above: the upper 32 bits of

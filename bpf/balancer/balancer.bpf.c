@@ -2,9 +2,9 @@
 /*
  * balancer: sends packets for services to backends.
  *
- * Path of a packet: parse, find the service, hash the flow, find the backend by the slot (or, where
- * slots moved, by the memory of flows), find the way to it, add the outer headers, send. Packets
- * that are not for a service go to the stack as they came.
+ * Path of a packet: parse, find the service, hash the flow, find the backend by the QUIC connection
+ * id or the slot (where slots moved, by the memory of flows), find the way to it, add the outer
+ * headers, send. Packets that are not for a service go to the stack as they came.
  * The backend answers the client itself, from the address of the service.
  */
 #include "balancer.abi.h"
@@ -23,6 +23,7 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include "fragment.h"
 #include "hop.h"
 #include "outer.h"
+#include "quic.h"
 #include "read.h"
 #include "service.h"
 #include "too_big.h"
@@ -60,14 +61,6 @@ xway_inline __u32 balancer_slot(__u32 table, __u64 hash)
 	return *(const volatile __u16 *)&line->slots[slot & (BALANCER_LINE_SLOTS - 1)];
 }
 
-/* The flags of a backend; BALANCER_DEAD if there is none. */
-xway_inline __u8 balancer_flags(__u32 number)
-{
-	const struct balancer_backend *backend = bpf_map_lookup_elem(&balancer_backends, &number);
-
-	return backend ? backend->flags : BALANCER_DEAD;
-}
-
 /* The number of a flow's backend, or BALANCER_NONE. */
 xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 				  const struct service_rule *service, __u64 hash)
@@ -85,12 +78,25 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 	return balancer_flags(former) & BALANCER_DEAD ? current : former;
 }
 
+/* The number of the backend that a QUIC connection id names in this set, or BALANCER_NONE. */
+xway_inline __u32 balancer_route_id(struct xdp_md *ctx, const struct flow_facts *flow, __u32 link,
+				    __u32 set)
+{
+	__u32 at = link + flow->length - flow->left, is_quote = flow->signal == BALANCER_ERROR;
+	__u32 number = balancer_by_plain_id(ctx, at, flow->left, set, is_quote);
+
+	if (number != QUIC_UNDECIDED)
+		return number;
+	return balancer_by_id(ctx, at, flow->left, set, is_quote);
+}
+
 /* Finds the service and the backend of a packet; XWAY_BALANCED if there are both. */
-xway_inline enum xway_reason balancer_decide(const struct flow_facts *flow,
-					     struct packet_choice *choice)
+xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct flow_facts *flow,
+					     struct packet_choice *choice, __u32 link)
 {
 	const struct service_rule *service;
 	const struct fragment_first *first;
+	__u32 quic;
 
 	if (flow->is_later) {
 		first = balancer_first(flow);
@@ -104,7 +110,12 @@ xway_inline enum xway_reason balancer_decide(const struct flow_facts *flow,
 	if (!service)
 		return XWAY_NO_SERVICE;
 	choice->hash = balancer_hash(flow, service);
-	choice->number = balancer_choose(flow, service, choice->hash);
+	choice->number = BALANCER_NONE;
+	quic = service->flags >> BALANCER_QUIC_SHIFT;
+	if (quic)
+		choice->number = balancer_route_id(ctx, flow, link, quic);
+	if (choice->number == BALANCER_NONE)
+		choice->number = balancer_choose(flow, service, choice->hash);
 	if (choice->number == BALANCER_NONE)
 		return XWAY_NO_BACKEND;
 	if (flow->is_fragment)
@@ -190,7 +201,7 @@ xway_inline __u32 balancer_offset(const struct xdp_md *ctx, const void *at)
 xway_inline enum xway_reason balancer_send(struct xdp_md *ctx, const struct flow_facts *flow,
 					   struct packet_choice *choice, __u32 link, int frags)
 {
-	enum xway_reason reason = balancer_decide(flow, choice);
+	enum xway_reason reason = balancer_decide(ctx, flow, choice, link);
 
 	if (reason != XWAY_BALANCED)
 		return reason;
@@ -220,6 +231,7 @@ xway_inline enum xway_reason balancer_ipv4(struct xdp_md *ctx, struct xway_curso
 	flow.is_later = xway_is_later_fragment(cur);
 	if (!flow.is_later && balancer_read_transport(cur, &flow, ip->protocol) < 0)
 		return cur->fault;
+	flow.left = cur->left;
 	return balancer_send(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 }
 
@@ -249,6 +261,7 @@ xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_curso
 	flow.is_later = xway_is_later_fragment(cur);
 	if (!flow.is_later && balancer_read_transport(cur, &flow, protocol) < 0)
 		return cur->fault;
+	flow.left = cur->left;
 	return balancer_send(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 }
 

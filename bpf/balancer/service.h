@@ -103,6 +103,8 @@ struct flow_facts {
 	__be32 identification;
 	/* Bytes of the IP packet. */
 	__u32 length;
+	/* Bytes after the transport header that was read, which is the quoted one in errors. */
+	__u32 left;
 };
 
 #define BALANCER_MAPPED xway_htonl(0xffff)

@@ -52,25 +52,26 @@ struct Layout {
 fn layouts() -> Result<Vec<Layout>> {
     let root = root::path();
     let mut layouts = Vec::new();
-    for (name, folder) in HALVES {
-        let object = root.join("bpf/prebuilt").join(format!("{name}.o"));
-        let text = generate(name, &object).with_context(|| relative(&object))?;
+    for (name, program, folder) in HALVES {
+        let object = root.join("bpf/prebuilt").join(format!("{program}.o"));
+        let text = generate(name, program, &object).with_context(|| relative(&object))?;
         layouts.push(Layout { path: root.join(folder).join("abi.rs"), text: format(&text)? });
     }
     layouts.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(layouts)
 }
 
-fn generate(function: &str, object: &Path) -> Result<String> {
+fn generate(function: &str, program: &str, object: &Path) -> Result<String> {
     let bytes = fs::read(object).context("run `cargo xtask bpf` first")?;
     let spec = Spec::parse(function, &bytes)?;
     let btf = spec.btf.context("the object has no BTF")?;
-    let mut text = rust::head(function);
+    let mut text = rust::head(function, program);
     let (struct_name, owner, import) = SHARED;
     if function != owner && btf.find_all(struct_name).next().is_some() {
         text.push_str(import);
     }
-    let mut types: Vec<Type<'_>> = btf.types().filter(|ty| shared(function, *ty)).collect();
+    let mut types: Vec<Type<'_>> =
+        btf.types().filter(|ty| shared(function, program, *ty)).collect();
     types.sort_by_key(|ty| (!ty.kind().is_enum(), ty.name()));
     for ty in types {
         text.push_str(&rust::definition(&btf, function, ty)?);
@@ -79,12 +80,12 @@ fn generate(function: &str, object: &Path) -> Result<String> {
 }
 
 /// Whether the Rust half needs this type, too.
-fn shared(function: &str, ty: Type<'_>) -> bool {
+fn shared(function: &str, program: &str, ty: Type<'_>) -> bool {
     let defines = ty.kind().is_composite() || ty.kind().is_enum();
     let (struct_name, owner, _) = SHARED;
     let is_own = ty.name().starts_with(&format!("{function}_"))
         || (ty.name() == struct_name && function == owner);
-    defines && (ty.name() == REASON || is_own)
+    defines && (is_own || (ty.name() == REASON && function == program))
 }
 
 fn format(text: &str) -> Result<String> {
@@ -112,18 +113,19 @@ const REASON: &str = "xway_reason";
 const SHARED: (&str, &str, &str) =
     ("xway_decision", "capture", "\npub use functions::capture::abi::Decision;\n");
 
-/// Programs with types that Rust shares, and the folders of their Rust halves.
-const HALVES: &[(&str, &str)] = &[
-    ("balancer", "crates/functions/src/balancer"),
-    ("capture", "crates/functions/src/capture"),
-    ("drop", "crates/functions/src/drop"),
-    ("filter", "crates/filter/src"),
-    ("losses", "crates/functions/src/losses"),
-    ("redirect", "crates/xsk/src/steer/redirect"),
-    ("route", "crates/functions/src/route"),
-    ("sink", "crates/traffic/src/sink"),
-    ("tcp", "crates/traffic/src/tcp"),
-    ("transmit", "crates/traffic/src/transmit"),
+/// What types are named after, the program that has them, and the folder of its Rust half.
+const HALVES: &[(&str, &str, &str)] = &[
+    ("balancer", "balancer", "crates/functions/src/balancer"),
+    ("capture", "capture", "crates/functions/src/capture"),
+    ("drop", "drop", "crates/functions/src/drop"),
+    ("filter", "filter", "crates/filter/src"),
+    ("losses", "losses", "crates/functions/src/losses"),
+    ("quic", "balancer", "crates/functions/src/balancer/quic"),
+    ("redirect", "redirect", "crates/xsk/src/steer/redirect"),
+    ("route", "route", "crates/functions/src/route"),
+    ("sink", "sink", "crates/traffic/src/sink"),
+    ("tcp", "tcp", "crates/traffic/src/tcp"),
+    ("transmit", "transmit", "crates/traffic/src/transmit"),
 ];
 
 #[cfg(test)]
@@ -201,7 +203,7 @@ mod tests {
     fn only_the_functions_own_types_are_taken() {
         let btf = sample();
         let taken: Vec<&str> =
-            btf.types().filter(|ty| shared("x", *ty)).map(|ty| ty.name()).collect();
+            btf.types().filter(|ty| shared("x", "x", *ty)).map(|ty| ty.name()).collect();
         assert_eq!(taken, ["x_key", "x_keys", "xway_reason", "x_mode"]);
     }
 

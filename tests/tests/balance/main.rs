@@ -7,6 +7,7 @@ mod connections;
 mod declared;
 mod delivery;
 mod health;
+mod quic;
 mod services;
 mod sync;
 mod why;

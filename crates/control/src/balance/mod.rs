@@ -281,12 +281,12 @@ pub(crate) struct Running {
 
 /// The maps of a balancer that services are in.
 #[derive(Debug)]
-pub(crate) struct OwnMaps([Map; 6]);
+pub(crate) struct OwnMaps([Map; 8]);
 
 impl OwnMaps {
     pub fn named(&self) -> Maps<'_, Map> {
-        let [patterns, active, services, tables, backends, flows] = &self.0;
-        Maps { patterns, active, services, tables, backends, flows }
+        let [patterns, active, services, tables, backends, flows, quic, ids] = &self.0;
+        Maps { patterns, active, services, tables, backends, flows, quic, ids }
     }
 }
 
@@ -318,6 +318,8 @@ impl Running {
             map(balancer::TABLES)?,
             map(balancer::BACKENDS)?,
             map(balancer::FLOWS)?,
+            map(balancer::quic::CONFIGS)?,
+            map(balancer::quic::IDS)?,
         ]))
     }
 

@@ -10,6 +10,7 @@ use packet::{ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 
 use super::health::Health;
+use super::quic::{self, QuicConfig, QuicError, ServerIds};
 use crate::PassOrDrop;
 
 /// A file that declares services.
@@ -69,6 +70,9 @@ pub struct Service {
     /// How backends are checked; without it they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
+    /// How servers make QUIC connection ids, which name their backend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quic: Vec<QuicConfig>,
     #[serde(default, rename = "backend")]
     pub backends: Vec<Backend>,
 }
@@ -82,6 +86,9 @@ pub struct Backend {
     pub weight: u16,
     #[serde(default)]
     pub state: State,
+    /// What names it in QUIC connection ids: one of each length that a configuration has.
+    #[serde(default, skip_serializing_if = "ServerIds::is_empty")]
+    pub server_id: ServerIds,
 }
 
 /// An address or a network, as text.
@@ -197,6 +204,8 @@ pub enum ConfigError {
     Health { service: String, reason: String },
     #[error("service `{service}`: the VNI {vni} has more than 24 bits")]
     Vni { service: String, vni: u32 },
+    #[error("service `{service}`: {error}")]
+    Quic { service: String, error: QuicError },
     #[error("`source` has two entries of one family: {0} and {1}")]
     Sources(Prefix, Prefix),
     #[error(
@@ -285,6 +294,12 @@ impl Service {
         if let Some(reason) = health.and_then(|one| one.contradiction(is_ipv4, port)) {
             return Err(ConfigError::Health { service: service(), reason });
         }
+        let quic = |error| ConfigError::Quic { service: service(), error };
+        if self.protocol != Protocol::Udp && !self.quic.is_empty() {
+            return Err(quic(QuicError::Protocol));
+        }
+        let ids = self.backends.iter().map(|backend| (backend.address, &backend.server_id));
+        quic::check(&self.quic, ids).map_err(quic)?;
         match self.delivery {
             Delivery::Geneve(Tunnel { vni, .. }) if vni >> 24 != 0 => {
                 Err(ConfigError::Vni { service: service(), vni })

@@ -6,8 +6,8 @@
 //! remembers which services it found until the generation of services changes, so each change ends
 //! with a new one.
 //!
-//! Rule: the number of a backend is given to another one only when no table and no remembered flow
-//! names it.
+//! Rule: the number of a backend is given to another one only when no table, no remembered flow and
+//! no QUIC connection id names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,7 +19,7 @@ use super::choice::{self, SLOTS, Table};
 use super::config::{Config, ConfigError, Service, State};
 use super::memory::{Remembered, remembered};
 use super::service::{self, NO_TABLE, mapped};
-use super::{ACTIVE, BACKENDS, FLOWS, PATTERNS, SERVICES, TABLES, tunnel};
+use super::{ACTIVE, BACKENDS, FLOWS, PATTERNS, SERVICES, TABLES, quic, tunnel};
 
 /// The program's maps, named as in the object.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Maps<'a, M> {
     pub tables: &'a M,
     pub backends: &'a M,
     pub flows: &'a M,
+    pub quic: &'a M,
+    pub ids: &'a M,
 }
 
 impl<'a, M> Maps<'a, M> {
@@ -42,6 +44,8 @@ impl<'a, M> Maps<'a, M> {
             tables: map(TABLES)?,
             backends: map(BACKENDS)?,
             flows: map(FLOWS)?,
+            quic: map(quic::CONFIGS)?,
+            ids: map(quic::IDS)?,
         })
     }
 }
@@ -169,6 +173,10 @@ impl Live {
         let tables = (maps.tables.keys()?.len() as u32) / LINES;
         Ok((0..tables).rev().filter(|table| !used.contains(table)).collect())
     }
+
+    fn sets(&self) -> BTreeSet<u32> {
+        self.services.values().map(|one| one.flags >> QUIC_SHIFT).collect()
+    }
 }
 
 /// The backends of all slots in a table, by number.
@@ -251,6 +259,8 @@ pub fn settle<M: Map>(maps: &Maps<'_, M>, now: u64) -> Result<usize, M::Error> {
         let Some(entry) = live.service(id) else { continue };
         let current = slots(maps.tables, entry.table)?;
         named.extend(&current);
+        let is_gone = |number| live.backends.get(&number).is_none_or(|one| one.flags & GONE != 0);
+        named.extend(quic::end(maps.quic, maps.ids, entry.flags >> QUIC_SHIFT, is_gone)?);
         if entry.former == NO_TABLE {
             continue;
         }
@@ -284,6 +294,19 @@ pub fn settle<M: Map>(maps: &Maps<'_, M>, now: u64) -> Result<usize, M::Error> {
     Ok(elsewhere)
 }
 
+/// The number of the backend that a QUIC connection id names in a service, also of one that is
+/// down; `None` if it cannot be routed.
+///
+/// # Errors
+/// A map's own.
+pub fn by_id<M: Map>(
+    maps: &Maps<'_, M>,
+    service: &abi::Service,
+    id: &[u8],
+) -> Result<Option<u16>, M::Error> {
+    quic::named(maps.quic, maps.ids, service.flags >> QUIC_SHIFT, id)
+}
+
 /// All flows that are remembered.
 ///
 /// # Errors
@@ -305,6 +328,7 @@ struct Work<'a, M> {
     tables: Vec<u32>,
     /// Backends that are down, whatever the configuration has.
     out: Out,
+    sets: quic::Place<'a, M>,
     /// What was overwritten.
     undo: Vec<Overwritten<'a, M>>,
 }
@@ -318,7 +342,8 @@ impl<'a, M: Map> Work<'a, M> {
         let numbers = maps.backends.keys()?.len().min(usize::from(NONE)) as u16;
         let numbers =
             (0..numbers).rev().filter(|number| !live.backends.contains_key(number)).collect();
-        Ok(Self { maps, live, numbers, tables, out, undo: Vec::new() })
+        let sets = quic::Place::new(maps.quic, maps.ids, &live.sets())?;
+        Ok(Self { maps, live, numbers, tables, out, sets, undo: Vec::new() })
     }
 
     fn change(
@@ -359,7 +384,9 @@ impl<'a, M: Map> Work<'a, M> {
         let numbers = self.backends(config, service)?;
         let service = &self.without_out(service);
         let new = chosen(config, service, &numbers)?;
-        let Some(old) = self.live.service(entry.id).copied() else {
+        let old = self.live.service(entry.id).copied();
+        entry.flags |= self.set_of_ids(service, &numbers, old)? << QUIC_SHIFT;
+        let Some(old) = old else {
             entry.table = self.table(&new)?;
             return Ok((entry, None));
         };
@@ -421,7 +448,7 @@ impl<'a, M: Map> Work<'a, M> {
         let gone = gone.filter(|(number, one)| one.service == id && !numbers.contains(number));
         let gone: Vec<_> = gone.map(|(number, one)| (*number, *one)).collect();
         for (number, one) in gone {
-            let entry = abi::Backend { weight: 0, ..one };
+            let entry = abi::Backend { weight: 0, flags: one.flags | GONE, ..one };
             self.set(self.maps.backends, key_of(number).to_vec(), &entry.to_bytes())?;
         }
         Ok(numbers)
@@ -440,6 +467,28 @@ impl<'a, M: Map> Work<'a, M> {
             }
         }
         service
+    }
+
+    /// Writes the QUIC configurations and server ids of a service; returns the number of their set.
+    /// Backends that it has no more keep their ids.
+    fn set_of_ids(
+        &mut self,
+        service: &Service,
+        numbers: &[u16],
+        old: Option<abi::Service>,
+    ) -> Result<u32, Error<M::Error>> {
+        let old = old.map_or(0, |old| old.flags >> QUIC_SHIFT);
+        let former = self.sets.read(old).map_err(Error::Map)?;
+        let backends = numbers.iter().copied().zip(&service.backends);
+        let alive = backends.filter(|(_, backend)| backend.state != State::Down);
+        let ids = alive.map(|(number, backend)| (number, &backend.server_id));
+        let mut set = quic::Set::new(&service.quic, ids);
+        set.carry(&former, |number| !numbers.contains(&number));
+        if set == former {
+            return Ok(old);
+        }
+        let written = self.sets.write(&set).map_err(Error::Map)?;
+        written.ok_or(Error::Full("QUIC server ids"))
     }
 
     /// Writes a table that is not in use; returns its number.
@@ -545,6 +594,10 @@ pub(super) fn key_of(number: u16) -> [u8; 4] {
 
 /// `BALANCER_NONE`.
 pub const NONE: u16 = u16::MAX;
+/// `BALANCER_QUIC_SHIFT`.
+const QUIC_SHIFT: u32 = 16;
+/// `BALANCER_GONE`.
+const GONE: u8 = 4;
 /// The key of maps with one entry.
 const ONLY: [u8; 4] = [0; 4];
 /// Slots of a line.

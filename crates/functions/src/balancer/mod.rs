@@ -1,8 +1,8 @@
 //! balancer: sends packets for services to backends, without state but where backends changed.
 //!
 //! The program is `bpf/balancer/balancer.bpf.c`; `bpf/balancer/balancer.abi.h` describes keys,
-//! tables and the memory of flows. [`choice`] gives slots to backends, [`Config`] is what the
-//! user wants, [`update`] brings live maps there.
+//! tables and the memory of flows. [`choice`] gives slots to backends, [`quic`] reads connection ids,
+//! [`Config`] is what the user wants, [`update`] brings live maps there.
 
 pub mod abi;
 pub mod choice;
@@ -14,6 +14,7 @@ mod live;
 mod memory;
 mod object;
 mod outer;
+pub mod quic;
 mod service;
 pub mod sync;
 mod tunnel;
@@ -26,11 +27,12 @@ pub use config::{
 pub use explain::{Constants, DecidedBy, Explanation, explain};
 pub use flow::Flow;
 pub use live::{
-    Change, Error, Live, Maps, Moved, NONE, Out, flows, generation, settle, slots, table, take_out,
-    update,
+    Change, Error, Live, Maps, Moved, NONE, Out, by_id, flows, generation, settle, slots, table,
+    take_out, update,
 };
 pub use memory::Remembered;
 pub use outer::wrap;
+pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");

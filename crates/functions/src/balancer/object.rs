@@ -3,8 +3,8 @@
 use spec::Spec;
 
 use super::choice::{self, SLOTS};
-use super::config::Config;
-use super::{BACKENDS, COUNTS, FLOWS, HOPS, SERVICES, TABLES, abi, memory, service};
+use super::config::{Config, Service};
+use super::{BACKENDS, COUNTS, FLOWS, HOPS, SERVICES, TABLES, abi, memory, quic, service};
 
 impl Config {
     /// Sets the program's constants, and sizes its maps with space for later changes.
@@ -16,6 +16,12 @@ impl Config {
         let keys: usize = self.services.iter().map(|one| service::keys(one).len()).sum();
         let tables = TABLES_EACH * (self.services.len() + FREE_SERVICES);
         let lines = memory::lines(if self.flows == 0 { FLOWS_KEPT } else { self.flows });
+        let quic: Vec<_> = self.services.iter().filter(|one| !one.quic.is_empty()).collect();
+        let sets = (2 * quic.len() + FREE_SETS).next_power_of_two();
+        let ids = |one: &&Service| {
+            one.quic.len() * one.backends.iter().map(|one| one.server_id.0.len()).sum::<usize>()
+        };
+        let id_lines = FREE_LINES + quic.iter().map(|one| quic::lines(ids(one))).sum::<usize>();
         let room = |count: usize, most| (2 * count).next_power_of_two().clamp(64, most) as u32;
         for def in &mut spec.maps {
             def.max_entries = match &*def.name {
@@ -23,11 +29,16 @@ impl Config {
                 BACKENDS | HOPS | COUNTS => room(backends, MOST_BACKENDS),
                 TABLES => (tables * SLOTS * 2 / abi::Line::SIZE) as u32,
                 FLOWS => lines,
+                quic::CONFIGS => (sets * QUIC_CONFIGS) as u32,
+                quic::IDS => id_lines as u32,
                 _ => continue,
             };
         }
         spec.set_global("balancer_malformed", &self.malformed.to_global())?;
         spec.set_global("balancer_line_mask", &(lines - 1).to_le_bytes())?;
+        spec.set_global("balancer_aes_forward", &bytes(quic::forward()))?;
+        spec.set_global("balancer_aes_backward", &bytes(quic::backward()))?;
+        spec.set_global("balancer_aes_inverse", &quic::inverse())?;
         match &self.key {
             Some(key) => {
                 let seeds: Vec<u8> = seeds(key).iter().flat_map(|one| one.to_le_bytes()).collect();
@@ -43,6 +54,10 @@ pub(super) fn seeds(key: &str) -> [u64; 6] {
     std::array::from_fn(|n| choice::id(format!("{n}\0{key}").as_bytes()) | 1)
 }
 
+fn bytes(table: [u64; 256]) -> Vec<u8> {
+    table.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
 /// `balancer_seed`: those of services without a key.
 pub(super) const SEED: [u64; 6] = [
     0x9e37_79b9_7f4a_7c15,
@@ -56,6 +71,12 @@ pub(super) const SEED: [u64; 6] = [
 const TABLES_EACH: usize = 4;
 /// Services that can be added later.
 const FREE_SERVICES: usize = 2;
+/// Sets of QUIC configurations beyond two for each service; the first one remains empty.
+const FREE_SETS: usize = 4;
+/// Lines of QUIC server ids beyond those of the services.
+const FREE_LINES: usize = 256;
+/// `QUIC_ROTATIONS`.
+const QUIC_CONFIGS: usize = 8;
 /// Flows that can be remembered without a setting: 1 MiB.
 const FLOWS_KEPT: u32 = 65536;
 const MOST_KEYS: usize = 1 << 20;

@@ -11,7 +11,7 @@ use super::service::{id, mapped};
 /// `BALANCER_DEAD`.
 pub(super) const DEAD: u8 = 1;
 /// `BALANCER_UNHEALTHY`.
-pub(super) const UNHEALTHY: u8 = 4;
+pub(super) const UNHEALTHY: u8 = 8;
 /// `BALANCER_NO_SUM`.
 pub(super) const NO_SUM: u8 = 2;
 /// Ports that IANA registered.

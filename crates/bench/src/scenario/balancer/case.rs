@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anyhow::Result;
 use functions::balancer::{
-    Backend, Config, Delivery, Network, Ports, Protocol, Service, State, Tunnel,
+    Backend, Config, Delivery, Key, Network, Ports, Protocol, QuicConfig, ServerId, ServerIds,
+    Service, State, Tunnel,
 };
 use lab::frame::{Flow, Side, TcpFlags};
 use packet::Mac;
@@ -32,10 +33,16 @@ pub enum Case {
     Gue6,
     /// A segment on a slot that moved.
     Moved,
+    /// UDP in IPv4 with a QUIC connection id that is not encrypted.
+    Quic,
+    /// As above, with an id that is encrypted in one pass.
+    QuicOnePass,
+    /// As above, in four passes.
+    QuicFourPass,
 }
 
 impl Case {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::V4,
         Self::V6,
         Self::Udp,
@@ -45,6 +52,9 @@ impl Case {
         Self::Strays,
         Self::Gue6,
         Self::Moved,
+        Self::Quic,
+        Self::QuicOnePass,
+        Self::QuicFourPass,
     ];
 
     /// Its name in rows.
@@ -59,6 +69,9 @@ impl Case {
             Self::Strays => "strays",
             Self::Gue6 => "gue6",
             Self::Moved => "moved",
+            Self::Quic => "quic",
+            Self::QuicOnePass => "quic-one-pass",
+            Self::QuicFourPass => "quic-four-pass",
         }
     }
 
@@ -81,8 +94,8 @@ impl Case {
     }
 
     /// Whether katran can do the same; its object has one encapsulation, and no former table.
-    pub(super) const fn is_compared(self) -> bool {
-        !matches!(self, Self::Gue6 | Self::Moved)
+    pub(super) fn is_compared(self) -> bool {
+        !matches!(self, Self::Gue6 | Self::Moved) && self.quic().is_none()
     }
 
     /// Bytes that are added before the IP header.
@@ -104,8 +117,36 @@ impl Case {
             TcpFlags { syn: self == Self::Syn, ack: self != Self::Syn, ..Default::default() };
         Ok(match self {
             Self::Udp => flow.udp(&[0; UDP_PAYLOAD])?,
+            Self::Quic | Self::QuicOnePass | Self::QuicFourPass => {
+                flow.udp(&self.short_header())?
+            }
             _ => flow.tcp(flags, SEQUENCE, PAYLOAD)?,
         })
+    }
+
+    /// How ids are made. Two configurations have the lengths of the draft's examples.
+    const fn quic(self) -> Option<QuicConfig> {
+        let key = Some(Key(*b"not a secret key"));
+        let (server_id_length, nonce_length, key) = match self {
+            Self::Quic => (8, 8, None),
+            Self::QuicOnePass => (8, 8, key),
+            Self::QuicFourPass => (3, 4, key),
+            _ => return None,
+        };
+        Some(QuicConfig { config: 0, server_id_length, nonce_length, key })
+    }
+
+    /// The payload of a packet whose id names a backend.
+    fn short_header(self) -> [u8; UDP_PAYLOAD] {
+        let mut payload = [0x40; UDP_PAYLOAD];
+        let made = self.quic().and_then(|quic| {
+            let nonce = vec![0x5a; quic.nonce_length.into()];
+            quic.id(&server_id(&quic, ROUTED).0, &nonce)
+        });
+        for (to, from) in payload[1..].iter_mut().zip(made.unwrap_or_default()) {
+            *to = from;
+        }
+        payload
     }
 
     /// Source and destination.
@@ -124,6 +165,7 @@ impl Case {
     pub(super) fn config(self, is_former: bool) -> Result<Config> {
         let network = |text: &str| text.parse().map(Network);
         let service = |protocol, is_ipv6: bool| -> Result<Service> {
+            let quic = self.quic().filter(|_| protocol == Protocol::Udp);
             let address = if is_ipv6 { Case::V6 } else { Case::V4 }.service();
             Ok(Service {
                 name: format!("{address} {protocol:?}"),
@@ -137,10 +179,14 @@ impl Case {
                 },
                 datagrams: Default::default(),
                 health: None,
+                quic: quic.into_iter().collect(),
                 backends: (0..BACKENDS)
                     .map(|number| {
                         let number = if is_former { number + BACKENDS } else { number };
-                        Backend { address: backend(is_ipv6, number), weight: 1, state: State::Up }
+                        let ids = quic.iter().map(|quic| server_id(quic, number));
+                        let server_id = ServerIds(ids.collect());
+                        let address = backend(is_ipv6, number);
+                        Backend { address, weight: 1, state: State::Up, server_id }
                     })
                     .collect(),
             })
@@ -152,6 +198,12 @@ impl Case {
         let source = vec![network(SOURCE4)?, network(SOURCE6)?];
         Ok(Config { source, services, ..Config::default() })
     }
+}
+
+/// What names a backend in ids.
+fn server_id(quic: &QuicConfig, number: u16) -> ServerId {
+    let length = usize::from(quic.server_id_length);
+    ServerId(u64::from(number).to_be_bytes()[8 - length..].to_vec())
 }
 
 /// The address of a backend.
@@ -169,6 +221,8 @@ pub(super) const NETWORKS: [(IpAddr, u8); 2] = [
 ];
 /// Backends of each service, as in the paper's measurement of katran.
 pub(super) const BACKENDS: u16 = 100;
+/// The backend that the ids of packets name.
+const ROUTED: u16 = 42;
 pub(super) const PORT: u16 = 80;
 const OTHER_PORT: u16 = 8080;
 const CLIENT_PORT: u16 = 40_000;

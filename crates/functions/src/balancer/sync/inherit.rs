@@ -5,7 +5,7 @@ use spec::{Expect, Map};
 
 use super::super::choice::SLOTS;
 use super::super::live::{self, Live, Maps, NONE, key_of, write_table};
-use super::super::service::NO_TABLE;
+use super::super::service::{KEEPS_DATAGRAMS, NO_TABLE};
 use super::super::{BACKENDS, COUNTS, Config, HOPS, SERVICES, TABLES, abi};
 
 /// Sizes maps so that the state fits which a balancer has, beside what a change to the
@@ -48,7 +48,9 @@ pub fn inherit<M: Map>(from: &Maps<'_, M>, to: &Maps<'_, M>) -> Result<(), M::Er
     };
     for (key, entry) in &live.services {
         let (table, former) = (moved(entry.table), moved(entry.former));
-        let entry = abi::Service { table, former, ..*entry };
+        // The update gives it a set of QUIC ids of its own.
+        let flags = entry.flags & KEEPS_DATAGRAMS;
+        let entry = abi::Service { table, former, flags, ..*entry };
         to.services.update(&key.to_bytes(), &entry.to_bytes(), Expect::Any)?;
     }
     for number in [0_u32, 1] {
