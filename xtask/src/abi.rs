@@ -114,6 +114,7 @@ const SHARED: (&str, &str, &str) =
 
 /// Programs with types that Rust shares, and the folders of their Rust halves.
 const HALVES: &[(&str, &str)] = &[
+    ("backend", "crates/functions/src/backend"),
     ("balancer", "crates/functions/src/balancer"),
     ("capture", "crates/functions/src/capture"),
     ("drop", "crates/functions/src/drop"),

@@ -42,6 +42,20 @@ pub enum Notice {
     Loader(String),
     /// The next hop to a backend of a balancer does not answer, so its packets are dropped.
     Unresolved(IpAddr),
+    /// The MSS that is announced to clients was not lowered.
+    NoMss {
+        /// Name of the interface.
+        interface: String,
+        /// Largest MSS over IPv4.
+        mss: u16,
+        /// Why not.
+        reason: String,
+    },
+    /// The kernel finds no way to another backend.
+    NoSecondWay {
+        /// The setting that is off.
+        sysctl: String,
+    },
     /// The interface is down, so the program that was attached to it sees no packets.
     InterfaceDown(String),
     /// A program was attached without its verdicts being counted, with the reason.
@@ -109,6 +123,16 @@ impl fmt::Display for Notice {
                 f,
                 "the next hop to backend {backend} does not answer; packets for it are dropped \
                  until it does"
+            ),
+            Self::NoMss { interface, mss, reason } => write!(
+                f,
+                "{interface}: the MSS of connections is not lowered ({reason}); set it for the \
+                 routes to clients instead: `ip route change default … advmss {mss}`"
+            ),
+            Self::NoSecondWay { sysctl } => write!(
+                f,
+                "segments without a socket are not sent to their other backend, because the \
+                 kernel does not forward: `sysctl -w net.{sysctl}=1`"
             ),
             Self::InterfaceDown(name) => {
                 write!(f, "{name} is down, so no packet arrives; `ip link set {name} up`")

@@ -460,6 +460,7 @@ const EMPTY: abi::Backend = abi::Backend {
     delivery: 0,
     is_ipv6: 0,
     flags: 0,
+    option: 0,
     zero: 0,
     service: 0,
     weight: 0,

@@ -35,7 +35,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, StatusArgs};
-pub use balance::{BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs};
+pub use balance::{
+    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs,
+};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use capture::{CaptureArgs, PointArg};
 pub use chain::{ChainAction, ChainAddArgs, ChainArgs};

@@ -1,11 +1,16 @@
 //! `balance`: the layer-4 load balancer.
 
 use anyhow::Result;
+use control::backend::{self, TunnelOptions};
 use control::balance::{self, BalanceOptions, Checked, Edit};
-use functions::balancer::State;
+use functions::backend::Config;
+use functions::balancer::{Network, State};
+use packet::Prefix;
 
 use super::{Context, Exit, confine};
-use crate::args::{BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs};
+use crate::args::{
+    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs,
+};
 
 pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
     let control = &context.control;
@@ -29,6 +34,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
             let edit = Edit { service, backend, state, weight: args.weight };
             context.show(&balance::edit(control, &args.iface, &edit)?)?;
         }
+        BalanceAction::Backend(args) => return backend(args, context),
         BalanceAction::Settle(args) => context.show(&balance::settle(control, &args.iface)?)?,
     }
     Ok(Exit::Done)
@@ -59,5 +65,28 @@ fn plan(args: &BalancePlanArgs, context: &Context) -> Result<Exit> {
     named.end()?;
     let (old, new) = (balance::read(&args.old)?, balance::read(&args.new)?);
     context.show(&balance::plan(&old, &new)?)?;
+    Ok(Exit::Done)
+}
+
+fn backend(args: &BalanceBackendArgs, context: &Context) -> Result<Exit> {
+    let (control, interface) = (&context.control, &args.iface);
+    let tunnels = if args.stop {
+        backend::stop(control, interface)?
+    } else if args.from.is_empty() {
+        backend::show(control, interface)?
+    } else {
+        let networks = |all: &[Prefix]| all.iter().copied().map(Network).collect();
+        let config = Config {
+            from: networks(&args.from),
+            service: networks(&args.service),
+            address: networks(&args.address),
+            gue_port: args.gue_port,
+            geneve_port: args.geneve_port,
+            mtu: args.mtu.unwrap_or_default(),
+        };
+        let (keep_mss, placement) = (args.keep_mss, args.placement.clone().into());
+        backend::start(control, interface, &TunnelOptions { config, keep_mss, placement })?
+    };
+    context.show(&tunnels)?;
     Ok(Exit::Done)
 }
