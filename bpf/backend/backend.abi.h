@@ -31,7 +31,7 @@ enum xway_reason {
 	XWAY_OUTER_FRAGMENT,
 	/* A version, flag or inner protocol of the tunnel that is not supported. */
 	XWAY_UNKNOWN_TUNNEL,
-	/* The outer UDP checksum is wrong. */
+	/* The checksum of the outer IPv4 or UDP header is wrong. */
 	XWAY_BAD_CHECKSUM,
 	/* The inner packet is malformed, or does not end within the outer one. */
 	XWAY_BAD_INNER,

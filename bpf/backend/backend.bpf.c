@@ -53,6 +53,9 @@ xway_inline enum xway_reason backend_ipv4(struct xdp_md *ctx, struct xway_cursor
 	facts.link = backend_offset(ctx, ip);
 	facts.traffic_class = ip->tos;
 	reason = backend_read(ctx, cur, &facts, protocol);
+	/* The stack does not see this header any more. */
+	if (reason == XWAY_OPENED && backend_ip_is_wrong(ip, cur->end))
+		return XWAY_BAD_CHECKSUM;
 	return reason == XWAY_OPENED ? backend_finish(ctx, cur, &facts) : reason;
 }
 

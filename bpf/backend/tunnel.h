@@ -11,6 +11,7 @@
 #include "backend.abi.h"
 
 #include <xway/bpf.h>
+#include <xway/csum.h>
 #include <xway/parse.h>
 #include <xway/sum.h>
 
@@ -101,6 +102,20 @@ xway_inline int backend_is_wrong(struct xdp_md *ctx, const struct xway_cursor *c
 		pseudo += (__u64)facts->source[i] + facts->dest[i];
 	return cur->frags ? backend_is_wrong_far(ctx, at, length, pseudo) :
 			    backend_is_wrong_near(ctx, at, length, pseudo);
+}
+
+/* Whether the checksum of an IPv4 header, which is in the frame, is wrong. */
+xway_inline int backend_ip_is_wrong(const struct iphdr *ip, const void *end)
+{
+	const __be32 *words = (const __be32 *)ip;
+	__u64 sum = 0;
+
+	for (__u32 i = 0; i < 15 && i < ip->ihl; i++) {
+		if ((const void *)(words + i + 1) > end)
+			return 1;
+		sum += words[i];
+	}
+	return xway_csum_fold(sum) != 0xffff;
 }
 
 /* Skips bytes of the outer packet; -1 if it does not have them. */

@@ -18,8 +18,7 @@ impl View for Tunnels {
             ),
             None => "announced MSS is that of the stack".to_owned(),
         };
-        let mut table =
-            Table::new([Column::text("packets in tunnels"), Column::number("packets")]);
+        let mut table = Table::new([Column::text("packets in tunnels"), Column::number("packets")]);
         for (reason, packets) in &self.packets {
             table.row([reason.clone(), packets.to_string()]);
         }
