@@ -42,12 +42,13 @@ impl Site {
         }
         let ethtool = net.switch.ethtool().unwrap();
         ethtool.set_feature("br0", "tx-checksum", false).unwrap();
-        for port in ["port-a", "port-b", "port-c"] {
-            ethtool.set_feature(port, "gro", true).unwrap();
-        }
         for host in [&net.a, &net.b, &net.c] {
             host.set_sysctl("ipv4/conf/eth0/forwarding", "1").unwrap();
             host.set_sysctl("ipv6/conf/all/forwarding", "1").unwrap();
+        }
+        for host in [&net.b, &net.c] {
+            let mac = net.switch.mac("br0").unwrap();
+            ip(host, &format!("neigh replace {} lladdr {mac} dev eth0", CLIENT[1]));
         }
         let listeners = [&net.b, &net.c].map(|host| {
             SERVICES.map(|service| {
@@ -58,7 +59,12 @@ impl Site {
                 listener
             })
         });
-        Self { net, xway: Xway::new(), listeners: listeners.into() }
+        let site = Self { net, xway: Xway::new(), listeners: listeners.into() };
+        // A veth accepts frames that XDP sends where its peer has a program.
+        for port in ["port-a", "port-b", "port-c"] {
+            site.json(&site.net.switch, &["drop", port, "any udp 7"]);
+        }
+        site
     }
 
     fn json(&self, host: &Host, words: &[&str]) -> Value {
@@ -100,7 +106,7 @@ impl Site {
     fn connect(&self, family: usize) -> (TcpStream, TcpStream, usize) {
         let to = to(SERVICES[family]);
         let client = self.net.switch.run(|| TcpStream::connect_timeout(&to, PATIENCE));
-        let client = client.unwrap().unwrap();
+        let client = client.unwrap().unwrap_or_else(|error| panic!("{error}: {}", self.counted()));
         let own = client.local_addr().unwrap();
         let mut found = None;
         until("the other end", PATIENCE, || {
@@ -120,6 +126,12 @@ impl Site {
         }
         server.set_nonblocking(false).unwrap();
         (client, server, number)
+    }
+
+    /// What programs counted, for a connection that failed.
+    fn counted(&self) -> String {
+        let hosts = [&self.net.a, &self.net.b, &self.net.c, &self.net.switch];
+        hosts.map(|host| self.xway.run_in(host, &["status"]).stdout).join("\n")
     }
 
     fn packets(&self, host: &Host, reason: &str) -> u64 {
