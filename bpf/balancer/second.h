@@ -22,7 +22,8 @@
 #define SECOND_SIZE4 (sizeof(struct xway_second) + 4)
 #define SECOND_SIZE6 (sizeof(struct xway_second) + 16)
 /* Bytes before the inner packet. */
-#define SECOND_BEFORE (sizeof(struct ethhdr) + sizeof(struct udphdr) + sizeof(struct balancer_geneve))
+#define SECOND_BEFORE                                                                              \
+	(sizeof(struct ethhdr) + sizeof(struct udphdr) + sizeof(struct balancer_geneve))
 
 /* Moves the headers of the frame to its new beginning, `size` bytes earlier. */
 xway_inline void second_move(__u16 *to, __u32 headers, __u32 size)

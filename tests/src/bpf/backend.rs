@@ -33,7 +33,7 @@ pub trait Ended: Arm {
 pub struct Backend<R: Ended = KernelRuntime> {
     site: R::Site,
     judge: Judge<R>,
-    /// Of the clients' connections.
+    /// Ports of the clients that have a connection.
     pub connected: [u16; 2],
     ingress: u32,
 }

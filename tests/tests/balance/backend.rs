@@ -1,16 +1,17 @@
 //! Which tunnels the backend program opens, and what comes out: the balancer's own output in each
-//! delivery, and packets that nobody should send.
+//! delivery, and malformed or unwanted packets.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use lab::frame::TcpFlags;
+use functions::balancer::Config;
+use lab::frame::{TcpFlags, check};
 use packet::checksum::{is_valid, sum};
 use spec::Verdict;
 use vm::VmRuntime;
 use xway_tests::bpf::Judgement;
 use xway_tests::bpf::backend::{Backend, Ended, SERVICES, config};
-use xway_tests::bpf::balancer::Balancer;
+use xway_tests::bpf::balancer::{Balanced, Balancer};
 use xway_tests::stories;
 
 use super::delivery::{self, client, ip_packet, kinds};
@@ -26,6 +27,7 @@ stories! {
     checksums_of_outer_headers
     large_frames_in_several_buffers
     a_segment_without_a_socket_goes_to_the_other_backend
+    only_unknown_segments_on_moved_slots_name_the_other_backend
 }
 
 const BACKENDS: [&str; 2] = ["10.0.2.10", "fd00:0:0:2::10"];
@@ -190,7 +192,7 @@ fn only_from_balancers_to_this_host_for_services<R: Ended>() {
             assert_eq!(end.judge(&other).reason, "not-allowed");
         }
     }
-    // A tunnel in a tunnel to the service is what the service gets; one to elsewhere is no tunnel.
+    // A tunnel in a tunnel to the service is what the service gets; one to elsewhere is not opened.
     let ipip = datagram(BACKENDS[0], "'ipip'");
     let judged = end.judge(&ipip);
     assert_eq!(end.judge(&judged.packet).reason, "no-tunnel");
@@ -383,20 +385,8 @@ fn option(backend: &str) -> Vec<u8> {
 
 /// A frame in Geneve to the first backend with the option that names the other one.
 fn with_option(packet: &[u8], backend: &str) -> Vec<u8> {
-    let frame = wrapped(packet, backend, "{ geneve = { zero_checksum = true } }");
-    let option = option(backend);
-    if !backend.contains(':') {
-        let mut frame = insert(&frame, 50, &option);
-        frame[42] = (option.len() / 4) as u8;
-        return frame;
-    }
-    let mut all = [&frame[..70], &option, &frame[70..]].concat();
-    for field in [18, 58] {
-        let length = u16::from_be_bytes([all[field], all[field + 1]]) + option.len() as u16;
-        all[field..field + 2].copy_from_slice(&length.to_be_bytes());
-    }
-    all[62] = (option.len() / 4) as u8;
-    all
+    let frame = wrapped(packet, backend, "{ geneve = {} }");
+    naming(&frame, backend)
 }
 
 fn a_segment_without_a_socket_goes_to_the_other_backend<R: Ended>() {
@@ -423,7 +413,7 @@ fn a_segment_without_a_socket_goes_to_the_other_backend<R: Ended>() {
                     continue;
                 }
                 assert_eq!(judged.verdict, Verdict::Tx, "{name}");
-                let once = wrapped(&packet, backend, "{ geneve = { zero_checksum = true } }");
+                let once = wrapped(&packet, backend, "{ geneve = {} }");
                 sent_on(&name, &judged.packet, &once, backend);
                 // There is no option any more.
                 assert_eq!(end.judge(&once).reason, "opened", "{name}");
@@ -440,5 +430,73 @@ fn sent_on(name: &str, sent: &[u8], once: &[u8], backend: &str) {
     let to = if backend.contains(':') { 53 } else { 33 };
     expected[to] = if backend.contains(':') { 0x11 } else { 11 };
     repair(&mut expected, 14);
+    assert_eq!(check(sent), Ok(()), "{name}: outer checksum");
+    if backend.contains(':') {
+        expected[60..62].copy_from_slice(&sent[60..62]);
+    }
     assert_eq!(sent, expected, "{name}");
+}
+
+/// By a balancer whose service got a second backend.
+fn only_unknown_segments_on_moved_slots_name_the_other_backend<R: Balanced>() {
+    for (delivery, backend) in
+        [("{ geneve = {} }", 0), ("{ geneve = {} }", 1), ("{ gue = {} }", 0), ("'ipip'", 1)]
+    {
+        let text = delivery::config(BACKENDS[backend], delivery);
+        let other = ["10.0.2.11", "fd00:0:0:2::11"][backend];
+        let two = text.replace("' }]", &format!("' }}, {{ address = '{other}' }}]"));
+        let [one, two] = [text, two].map(|text| {
+            let mut config: Config = toml::from_str(&text).unwrap();
+            config.services.retain(|service| service.name == "tcp4");
+            config
+        });
+        let mut balancer = Balancer::<R>::new(&one);
+        let mut before = Balancer::<VmRuntime>::new(&one);
+        balancer.update(&two).unwrap();
+        let mut named = 0;
+        for port in 1000..1032 {
+            let flow = client(SERVICES[0], port);
+            let segment = flow.tcp(ACK, 1, b"data").unwrap();
+            let (sent, plain) = (balancer.judge(&segment), before.judge(&segment).packet);
+            assert_eq!(sent.reason, "balanced");
+            if sent.packet != plain {
+                assert!(delivery.contains("geneve"), "{delivery}");
+                named += 1;
+                assert_eq!(sent.packet, naming(&plain, BACKENDS[backend]), "{delivery}");
+                assert_eq!(check(&sent.packet), Ok(()), "{delivery}: outer checksum");
+            }
+            // A SYN has one backend, and so has a connection that is remembered.
+            let syn = balancer.judge(&flow.tcp(SYN, 1, b"").unwrap()).packet;
+            let next = balancer.judge(&flow.tcp(ACK, 2, b"").unwrap()).packet;
+            for packet in [syn, next] {
+                let options = if backend == 0 { 42 } else { 62 };
+                assert!(!delivery.contains("geneve") || packet[options] == 0, "{delivery}");
+            }
+        }
+        assert_eq!(named > 8, delivery.contains("geneve"), "{delivery}: {named} of 32");
+        assert!(named < 28, "{delivery}: {named} of 32");
+    }
+}
+
+/// The packet with the option that names backend 11, and its checksums.
+fn naming(plain: &[u8], backend: &str) -> Vec<u8> {
+    let option = option(backend);
+    if !backend.contains(':') {
+        let mut frame = insert(plain, 50, &option);
+        frame[42] = (option.len() / 4) as u8;
+        return frame;
+    }
+    let mut frame = [&plain[..70], &option, &plain[70..]].concat();
+    for field in [18, 58] {
+        let length = u16::from_be_bytes([frame[field], frame[field + 1]]) + option.len() as u16;
+        frame[field..field + 2].copy_from_slice(&length.to_be_bytes());
+    }
+    frame[62] = (option.len() / 4) as u8;
+    frame[60..62].fill(0);
+    let udp = &frame[54..];
+    let pseudo =
+        packet::checksum::pseudo_header(&frame[22..54], packet::IpProtocol::UDP, udp.len());
+    let checksum = !packet::checksum::fold(pseudo + sum(udp));
+    frame[60..62].copy_from_slice(&checksum.to_be_bytes());
+    frame
 }

@@ -1,8 +1,7 @@
 //! Links of members at the hook for sent packets: pinned beside their generations.
 //!
 //! Rule: such a link is removed, and the program with it, as soon as no generation of its member
-//! remains. So it ends with the member, whoever removes that, and with the next change if a process
-//! was killed meanwhile.
+//! remains. So it ends with the member, and with the next change if a process was killed meanwhile.
 
 use std::fs;
 use std::path::PathBuf;
