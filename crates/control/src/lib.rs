@@ -60,7 +60,8 @@
 //! `counters` and `rates`; `lockout`, `deadline` and `dispatcher` (of
 //! libxdp); `target`, `record` and `tags` (an interface that is being changed); `attach`;
 //! then the functions `drop`, `route`, `balance`, `backend` and `filter`; `apply`, which calls them
-//! for a `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and `daemon`.
+//! for a `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and
+//! `daemon`.
 #![forbid(unsafe_code)]
 
 mod adoption;
