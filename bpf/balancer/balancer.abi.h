@@ -164,7 +164,9 @@ struct balancer_backend {
 	__u8 is_ipv6;
 	/* BALANCER_DEAD, BALANCER_NO_SUM, BALANCER_GONE, BALANCER_UNHEALTHY */
 	__u8 flags;
-	__u16 zero;
+	/* Bytes of the Geneve option that names another backend; 0 without Geneve. */
+	__u8 option;
+	__u8 zero;
 	/* The service whose backend it is; by this and the address user space knows it. */
 	__u32 service;
 	/* Of its share of new connections; 0 while it drains. */

@@ -25,6 +25,7 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include "outer.h"
 #include "quic.h"
 #include "read.h"
+#include "second.h"
 #include "service.h"
 #include "too_big.h"
 
@@ -43,7 +44,10 @@ struct {
 /* Where a packet goes. */
 struct packet_choice {
 	__u64 hash;
-	/* Number of the backend. */
+	/*
+	 * Number of the backend; above 16 bits that of the other one that may have the segment, and
+	 * one more, or 0.
+	 */
 	__u32 number;
 	/* The interface that it leaves by. */
 	__u32 egress;
@@ -75,7 +79,7 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 	if (signal == BALANCER_DATAGRAM && service->flags & BALANCER_KEEPS_DATAGRAMS)
 		signal = BALANCER_KEPT_DATAGRAM;
 	former = balancer_recall(hash, flow->sequence, signal, current | former << 16);
-	return balancer_flags(former) & BALANCER_DEAD ? current : former;
+	return balancer_flags(former & BALANCER_NONE) & BALANCER_DEAD ? current : former;
 }
 
 /* The number of the backend that a QUIC connection id names in this set, or BALANCER_NONE. */
@@ -119,7 +123,7 @@ xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct fl
 	if (choice->number == BALANCER_NONE)
 		return XWAY_NO_BACKEND;
 	if (flow->is_fragment)
-		balancer_keep(flow, choice->hash, choice->number);
+		balancer_keep(flow, choice->hash, choice->number & BALANCER_NONE);
 	return XWAY_BALANCED;
 }
 
@@ -137,7 +141,7 @@ xway_inline __s64 balancer_sum(struct xdp_md *ctx, const struct flow_facts *flow
 xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct flow_facts *flow,
 					      struct packet_choice *choice, __u32 link, int frags)
 {
-	__u32 number = choice->number;
+	__u32 number = choice->number & BALANCER_NONE, added;
 	const struct balancer_backend *backend = bpf_map_lookup_elem(&balancer_backends, &number);
 	struct balancer_tunnel tunnel = {
 		.backend = backend,
@@ -159,11 +163,13 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 		return XWAY_NO_ROUTE;
 	if (hop->reason != XWAY_BALANCED)
 		return hop->reason;
-	if (flow->length + backend->overhead > hop->mtu) {
-		if (link != sizeof(*eth) || hop->mtu < backend->overhead)
+	added = backend->overhead;
+	if (choice->number != number)
+		added += backend->option;
+	if (flow->length + added > hop->mtu) {
+		if (link != sizeof(*eth) || hop->mtu < added)
 			return XWAY_TOO_BIG;
-		return balancer_refuse(ctx, flow, xway_frame_bytes(ctx, frags),
-				       hop->mtu - backend->overhead);
+		return balancer_refuse(ctx, flow, xway_frame_bytes(ctx, frags), hop->mtu - added);
 	}
 	choice->egress = hop->ifindex;
 	eth = xway_data(ctx);
@@ -324,7 +330,13 @@ xway_inline int balancer_packet(struct xdp_md *ctx, int frags)
 	struct xway_count *count;
 
 	if (reason == XWAY_BALANCED) {
-		count = bpf_map_lookup_elem(&balancer_counts, &choice.number);
+		__u32 number = choice.number & BALANCER_NONE;
+
+		if (choice.number != number && balancer_name_other(ctx, choice.number) < 0) {
+			reason = XWAY_NO_HEADROOM;
+			verdict = XDP_DROP;
+		}
+		count = bpf_map_lookup_elem(&balancer_counts, &number);
 		if (count) {
 			count->packets++;
 			count->bytes += length;

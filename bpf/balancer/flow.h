@@ -246,9 +246,16 @@ xway_inline void balancer_note(struct balancer_cells *line, __u32 tag, __u32 bac
 		balancer_insert(line, cell, now);
 }
 
+/* Adds the number of the other backend that may have the segment, see `struct packet_choice`. */
+xway_inline __u32 balancer_with_other(__u32 number, __u32 other)
+{
+	return number | (other + 1) << 16;
+}
+
 /*
  * The backend of a packet whose slot moved. `backends` has the slot's backend below, and the former
- * one above 16 bits. Verified once, and of few packets.
+ * one above 16 bits. Verified once, and of few packets. A segment of which nothing is known belongs
+ * to the former backend, and to the slot's if that of a younger connection was forgotten.
  */
 xway_global __u32 balancer_recall(__u64 hash, __u32 sequence, enum flow_signal signal,
 				  __u32 backends)
@@ -294,7 +301,7 @@ xway_global __u32 balancer_recall(__u64 hash, __u32 sequence, enum flow_signal s
 		return current;
 	}
 	balancer_count_event(BALANCER_BY_FORMER);
-	return former;
+	return signal == BALANCER_SEGMENT ? balancer_with_other(former, current) : former;
 }
 
 #endif

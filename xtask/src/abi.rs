@@ -115,6 +115,7 @@ const SHARED: (&str, &str, &str) =
 
 /// What types are named after, the program that has them, and the folder of its Rust half.
 const HALVES: &[(&str, &str, &str)] = &[
+    ("backend", "backend", "crates/functions/src/backend"),
     ("balancer", "balancer", "crates/functions/src/balancer"),
     ("capture", "capture", "crates/functions/src/capture"),
     ("drop", "drop", "crates/functions/src/drop"),

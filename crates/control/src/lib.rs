@@ -4,6 +4,7 @@
 //!  Control ──▶ attach, detach, drop, route    one call each: load, replace in one step, keep
 //!     │
 //!     ├──────▶ balance   services and backends, changed while connections exist
+//!     ├──────▶ backend   tunnels of balancers, opened on backends
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ confirmation  changes that are undone unless they are confirmed
 //!     ├──────▶ apply    interfaces as files declare them
@@ -58,8 +59,9 @@
 //! Modules depend on each other in this order: `error`; `state` (pins, locks, records); `object`,
 //! `counters` and `rates`; `lockout`, `deadline` and `dispatcher` (of
 //! libxdp); `target`, `record` and `tags` (an interface that is being changed); `attach`;
-//! then the functions `drop`, `route`, `balance` and `filter`; `apply`, which calls them for a
-//! `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and `daemon`.
+//! then the functions `drop`, `route`, `balance`, `backend` and `filter`; `apply`, which calls them
+//! for a `declaration`; what reads them, `snapshot`, `status`, `overview` and `metrics`; and
+//! `daemon`.
 #![forbid(unsafe_code)]
 
 mod adoption;
@@ -67,6 +69,7 @@ pub mod apply;
 pub mod assembly;
 pub mod assignment;
 pub mod attach;
+pub mod backend;
 pub mod balance;
 pub mod capture;
 pub mod chain;

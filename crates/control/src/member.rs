@@ -173,12 +173,13 @@ pub fn is_name(name: &str) -> bool {
 pub const NAME_LIMIT: usize = 64;
 
 /// Priority of a program of this name: a filter runs before `drop`, `drop` before other objects,
-/// and these before `balance` and `forward`.
+/// and these before `balance`, `backend` and `forward`.
 pub fn default_priority(name: &str) -> u32 {
     match name {
         "filter" => 100,
         "drop" => 200,
         "balance" => 350,
+        "backend" => 360,
         "forward" => 400,
         _ => 300,
     }

@@ -44,6 +44,20 @@ pub enum Notice {
     Unresolved(IpAddr),
     /// No balancer sent its state in this time, so connections that others remember may move.
     NotSynchronized(Duration),
+    /// The MSS that is announced to clients was not lowered.
+    NoMss {
+        /// Name of the interface.
+        interface: String,
+        /// Largest MSS over IPv4.
+        mss: u16,
+        /// Why not.
+        reason: String,
+    },
+    /// The kernel finds no way to another backend.
+    NoSecondWay {
+        /// The setting that is off.
+        sysctl: String,
+    },
     /// The interface is down, so the program that was attached to it sees no packets.
     InterfaceDown(String),
     /// A program was attached without its verdicts being counted, with the reason.
@@ -116,6 +130,16 @@ impl fmt::Display for Notice {
                 f,
                 "no peer sent all of its state in {} s: connections that began before may move",
                 wait.as_secs_f64()
+            ),
+            Self::NoMss { interface, mss, reason } => write!(
+                f,
+                "{interface}: the MSS of connections is not lowered ({reason}); set it for the \
+                 routes to clients instead: `ip route change default … advmss {mss}`"
+            ),
+            Self::NoSecondWay { sysctl } => write!(
+                f,
+                "segments without a socket are not sent to their other backend, because the \
+                 kernel does not forward: `sysctl -w net.{sysctl}=1`"
             ),
             Self::InterfaceDown(name) => {
                 write!(f, "{name} is down, so no packet arrives; `ip link set {name} up`")

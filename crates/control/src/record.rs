@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use functions::{balancer, route};
+use functions::{backend, balancer, route};
 use kernel::Mode;
 use serde::{Deserialize, Serialize};
 use spec::{Map as _, MapDef, Spec};
@@ -36,6 +36,9 @@ pub struct Record {
     /// The services of a balancer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<balancer::Config>,
+    /// The tunnels that a backend opens, which are not in a declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<backend::Config>,
     /// The program and its options.
     pub program: ProgramTable,
 }
@@ -78,6 +81,12 @@ impl Record {
         let program =
             ProgramTable { out, set: table_of(&placement.set), ..ProgramTable::default() };
         Self { balance: Some(config.clone()), program, ..Self::base(placement) }
+    }
+
+    /// The record of a backend.
+    pub fn of_backend(config: &backend::Config, placement: &Placement) -> Self {
+        let program = ProgramTable { set: table_of(&placement.set), ..ProgramTable::default() };
+        Self { backend: Some(config.clone()), program, ..Self::base(placement) }
     }
 
     /// The record of an object's program.

@@ -8,6 +8,7 @@
 //! Not here: loading and attaching, and which interface a program runs on.
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod balancer;
 pub mod capture;
 pub mod drop;

@@ -1,6 +1,7 @@
 //! What the conformance tests of the BPF programs share: packets of any shape, and a program that
 //! returns verdict, reason and packet.
 
+pub mod backend;
 pub mod balancer;
 pub mod model;
 pub mod packet;

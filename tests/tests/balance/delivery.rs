@@ -29,7 +29,7 @@ const BACKEND6: &str = "fd00:0:0:2::10";
 const BACKEND6_ADDRESS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 2, 0, 0, 0, 0x10);
 
 /// A service of both families whose backend is `backend`.
-fn config(backend: &str, delivery: &str) -> String {
+pub fn config(backend: &str, delivery: &str) -> String {
     let service = |name: &str, address: &str, protocol: &str| {
         format!(
             "[[service]]\nname = '{name}'\naddress = '{address}'\nprotocol = '{protocol}'\n\
@@ -53,7 +53,7 @@ pub fn client(to: &str, port: u16) -> Flow {
 
 const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
 
-fn kinds(flow: &Flow) -> [(&'static str, Vec<u8>); 3] {
+pub fn kinds(flow: &Flow) -> [(&'static str, Vec<u8>); 3] {
     [
         ("tcp", flow.tcp(SYN, 7, b"").unwrap()),
         ("udp", flow.udp(b"odd").unwrap()),
@@ -62,7 +62,7 @@ fn kinds(flow: &Flow) -> [(&'static str, Vec<u8>); 3] {
 }
 
 /// Bytes of the IP packet in a frame, without padding.
-fn ip_packet(frame: &[u8]) -> &[u8] {
+pub fn ip_packet(frame: &[u8]) -> &[u8] {
     let ip = &frame[14..];
     let length = match ip[0] >> 4 {
         4 => usize::from(u16::from_be_bytes([ip[2], ip[3]])),

@@ -1,6 +1,8 @@
 //! The balancer.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod backend;
+mod backend_lab;
 mod changes;
 mod command;
 mod connections;

@@ -1,6 +1,6 @@
 //! `ChainLink`: a member with its code, so that it can be composed.
 
-use functions::{balancer, route};
+use functions::{backend, balancer, route};
 use kernel::{Map, Mode};
 use spec::compose;
 use spec::{Map as _, MapDef, Spec};
@@ -121,6 +121,16 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
         let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
         let program = program_of(generation, programs)?.to_owned();
         return Ok(Code { spec, program, may_count: false });
+    }
+    if let Some(config) = &record.backend {
+        let mut spec = Spec::parse(name, backend::OBJECT)?;
+        config.apply(&mut spec);
+        for (global, value) in pairs(&record.program.set) {
+            spec.set_global_text(&global, &value)?;
+        }
+        restore_constants(&mut spec, generation)?;
+        let program = program_of(generation, [backend::PROGRAM, backend::PROGRAM_FRAGS])?;
+        return Ok(Code { spec, program: program.to_owned(), may_count: false });
     }
     let opened = reopened(name, &record, generation);
     let mut opened = opened.with_context(|| format!("`{name}` cannot be part of a chain"))?;

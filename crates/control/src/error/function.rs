@@ -72,6 +72,12 @@ pub enum FunctionError {
     /// All ports for checks are in use.
     #[error("all ports for checks are in use")]
     NoCheckPort,
+    /// Which tunnels end at a backend contradicts itself.
+    #[error("{0}")]
+    Backend(functions::backend::ConfigError),
+    /// No tunnels are opened at the interface.
+    #[error("no tunnels are opened at {interface}: `xway balance backend {interface} --from …`")]
+    NoBackend { interface: String },
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },

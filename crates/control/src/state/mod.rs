@@ -14,6 +14,7 @@
 
 mod confirmation;
 mod counts;
+mod egress;
 mod generation;
 mod identity;
 mod journal;

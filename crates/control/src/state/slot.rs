@@ -34,6 +34,10 @@ impl Slot {
         Self { control: control.clone(), names, folder }
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(super) fn root(&self) -> &Path {
         self.control.root()
     }
@@ -281,6 +285,9 @@ impl Slot {
             let trial = self.root().join(self.trial(generation.number()));
             remove(&trial, |path| fs::remove_file(path))?;
         }
+        let left = self.generations()?;
+        let left: Vec<_> = left.iter().map(|one| one.name().to_owned()).collect();
+        self.sweep_egress(&left)?;
         remove(&self.replaced(), |path| fs::remove_file(path))?;
         self.prune();
         Ok(())

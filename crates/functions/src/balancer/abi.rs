@@ -175,7 +175,8 @@ pub struct Backend {
     pub delivery: u8,
     pub is_ipv6: u8,
     pub flags: u8,
-    pub zero: u16,
+    pub option: u8,
+    pub zero: u8,
     pub service: u32,
     pub weight: u32,
     pub reserved: u32,
@@ -196,7 +197,8 @@ impl Backend {
         bytes[47] = self.delivery;
         bytes[48] = self.is_ipv6;
         bytes[49] = self.flags;
-        bytes[50..52].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[50] = self.option;
+        bytes[51] = self.zero;
         bytes[52..56].copy_from_slice(&self.service.to_le_bytes());
         bytes[56..60].copy_from_slice(&self.weight.to_le_bytes());
         bytes[60..64].copy_from_slice(&self.reserved.to_le_bytes());
@@ -215,7 +217,8 @@ impl Backend {
             delivery: bytes[47],
             is_ipv6: bytes[48],
             flags: bytes[49],
-            zero: u16::from_le_bytes(array::from_fn(|i| bytes[50 + i])),
+            option: bytes[50],
+            zero: bytes[51],
             service: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
             weight: u32::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
             reserved: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),

@@ -616,6 +616,7 @@ pub(super) const EMPTY: abi::Backend = abi::Backend {
     delivery: 0,
     is_ipv6: 0,
     flags: 0,
+    option: 0,
     zero: 0,
     service: 0,
     weight: 0,

@@ -47,6 +47,15 @@ impl Delivery {
         }
     }
 
+    /// Bytes of the option that names another backend; 0 without Geneve.
+    const fn option(self, backend: IpAddr) -> u8 {
+        match (self, backend) {
+            (Self::Geneve(_), IpAddr::V4(_)) => 8,
+            (Self::Geneve(_), IpAddr::V6(_)) => 20,
+            _ => 0,
+        }
+    }
+
     const fn port(self) -> u16 {
         match self {
             Self::Gue(Tunnel { port: 0, .. }) => GUE_PORT,
@@ -88,6 +97,7 @@ pub(super) fn entry(config: &Config, service: &Service, backend: &Backend) -> ab
         delivery: delivery.number() as u8,
         is_ipv6: u8::from(backend.address.is_ipv6()),
         flags,
+        option: delivery.option(backend.address),
         zero: 0,
         service: id(&service.name),
         weight: if backend.state == State::Up { backend.weight.into() } else { 0 },

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
+use functions::backend::{DEFAULT_GENEVE_PORT, DEFAULT_GUE_PORT};
 use functions::balancer::Flow;
+use packet::Prefix;
 
 use super::attach::Placement;
 use super::value::duration;
@@ -38,6 +40,8 @@ pub enum BalanceAction {
     /// Check the backends of services that have `[service.health]`, and take out those that fail,
     /// until interrupted: as the daemon does
     Health(BalanceHealthArgs),
+    /// Open tunnels on a backend, without tunnel devices; without --from, show what was received
+    Backend(BalanceBackendArgs),
 }
 
 #[derive(Debug, Args)]
@@ -176,4 +180,46 @@ pub struct BalanceHealthArgs {
     /// End after this time, such as 10s (default: at Ctrl-C)
     #[arg(long, value_parser = duration)]
     pub time: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceBackendArgs {
+    /// Network interface at which tunnels arrive
+    pub iface: String,
+
+    /// Outer source that is allowed, such as 10.0.0.1 or 10.0.0.0/24: a balancer (may be repeated)
+    #[arg(long, value_name = "PREFIX", requires = "service")]
+    pub from: Vec<Prefix>,
+
+    /// Address of a service, to which packets in tunnels are sent (may be repeated)
+    #[arg(long, value_name = "PREFIX", requires = "from")]
+    pub service: Vec<Prefix>,
+
+    /// Outer destination, instead of all addresses that this host has now (may be repeated)
+    #[arg(long, value_name = "PREFIX", requires = "from")]
+    pub address: Vec<Prefix>,
+
+    /// UDP port of GUE; 0 for none
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_GUE_PORT)]
+    pub gue_port: u16,
+
+    /// UDP port of Geneve; 0 for none
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_GENEVE_PORT)]
+    pub geneve_port: u16,
+
+    /// Largest IP packet that clients are to send, from which the announced MSS follows; the
+    /// default is the interface's MTU less 76
+    #[arg(long, value_name = "BYTES", requires = "from")]
+    pub mtu: Option<u16>,
+
+    /// Leave the announced MSS as it is
+    #[arg(long, requires = "from", conflicts_with = "mtu")]
+    pub keep_mss: bool,
+
+    /// Open no tunnels any more
+    #[arg(long, conflicts_with = "from")]
+    pub stop: bool,
+
+    #[command(flatten)]
+    pub placement: Placement,
 }

@@ -186,6 +186,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("balance health", &[("Check backends without the daemon", "balance health eth1")]),
+    (
+        "balance backend",
+        &[
+            (
+                "Open the tunnels of two balancers, for packets to a service",
+                "balance backend eth1 --from 10.0.0.1 --from 10.0.0.2 --service 192.0.2.1",
+            ),
+            ("Show what was received in tunnels", "balance backend eth1"),
+        ],
+    ),
     ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
     (
         "route start",

@@ -6,7 +6,8 @@
 pub mod apply;
 mod asm;
 pub mod attach;
-pub mod balance;
+pub mod backend;
+mod balance;
 pub mod bench;
 pub mod browser;
 pub mod capture;

@@ -3,16 +3,19 @@
 mod health;
 
 use anyhow::Result;
+use control::backend::{self, TunnelOptions};
 use control::balance::sync::{SyncOptions, Syncer};
 use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
-use functions::balancer::State;
+use functions::backend::Config;
+use functions::balancer::{Network, State};
+use packet::Prefix;
 use sys::signal::Stop;
 
 use super::live::{self, Pace};
 use super::{Context, Exit, confine};
 use crate::args::{
-    BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs, BalanceSyncArgs,
-    BalanceTopArgs, BalanceWhyArgs,
+    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs,
+    BalanceSyncArgs, BalanceTopArgs, BalanceWhyArgs,
 };
 use crate::view::say;
 
@@ -42,6 +45,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
             let edit = Edit { service, backend, state, weight: args.weight };
             context.show(&balance::edit(control, &args.iface, &edit)?)?;
         }
+        BalanceAction::Backend(args) => return backend(args, context),
         BalanceAction::Settle(args) => context.show(&balance::settle(control, &args.iface)?)?,
     }
     Ok(Exit::Done)
@@ -106,5 +110,28 @@ fn sync(args: &BalanceSyncArgs, context: &Context) -> Result<Exit> {
     };
     let mut syncer = Syncer::start(control, interface, &options)?;
     context.show(&syncer.run(&stop, args.time)?)?;
+    Ok(Exit::Done)
+}
+
+fn backend(args: &BalanceBackendArgs, context: &Context) -> Result<Exit> {
+    let (control, interface) = (&context.control, &args.iface);
+    let tunnels = if args.stop {
+        backend::stop(control, interface)?
+    } else if args.from.is_empty() {
+        backend::show(control, interface)?
+    } else {
+        let networks = |all: &[Prefix]| all.iter().copied().map(Network).collect();
+        let config = Config {
+            from: networks(&args.from),
+            service: networks(&args.service),
+            address: networks(&args.address),
+            gue_port: args.gue_port,
+            geneve_port: args.geneve_port,
+            mtu: args.mtu.unwrap_or_default(),
+        };
+        let (keep_mss, placement) = (args.keep_mss, args.placement.clone().into());
+        backend::start(control, interface, &TunnelOptions { config, keep_mss, placement })?
+    };
+    context.show(&tunnels)?;
     Ok(Exit::Done)
 }
