@@ -19,46 +19,20 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include <xway/stats.h>
 #include <xway/store.h>
 
+#include "choice.h"
 #include "flow.h"
 #include "fragment.h"
 #include "hop.h"
 #include "outer.h"
 #include "read.h"
 #include "service.h"
+#include "slot.h"
 #include "too_big.h"
-
-/*
- * Index: number of the table times BALANCER_LINES, and the line. User space sets the size;
- * mappable to begin on a page.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct balancer_line);
-} balancer_tables SEC(".maps");
-
-/* Where a packet goes. */
-struct packet_choice {
-	__u64 hash;
-	/* Number of the backend. */
-	__u32 number;
-	/* The interface that it leaves by. */
-	__u32 egress;
-};
-
-/* The backend of a slot in a table, or BALANCER_NONE. */
-xway_inline __u32 balancer_slot(__u32 table, __u64 hash)
-{
-	__u32 slot = hash >> (64 - BALANCER_SLOT_BITS);
-	__u32 index = table * BALANCER_LINES + (slot >> BALANCER_LINE_BITS);
-	const struct balancer_line *line = bpf_map_lookup_elem(&balancer_tables, &index);
-
-	if (!line)
-		return BALANCER_NONE;
-	return *(const volatile __u16 *)&line->slots[slot & (BALANCER_LINE_SLOTS - 1)];
-}
+#ifdef BALANCER_NATS
+#include "nat_path.h"
+#else
+#include "untranslated.h"
+#endif
 
 /* The flags of a backend; BALANCER_DEAD if there is none. */
 xway_inline __u8 balancer_flags(__u32 number)
@@ -86,13 +60,17 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 }
 
 /* Finds the service and the backend of a packet; XWAY_BALANCED if there are both. */
-xway_inline enum xway_reason balancer_decide(const struct flow_facts *flow,
-					     struct packet_choice *choice)
+xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct flow_facts *flow,
+					     struct packet_choice *choice, __u32 link, int frags)
 {
 	const struct service_rule *service;
 	const struct fragment_first *first;
+	enum xway_reason reason;
 
 	if (flow->is_later) {
+		reason = nat_take_later(ctx, flow, choice, link, frags);
+		if (reason != XWAY_UNKNOWN_FRAGMENT)
+			return reason;
 		first = balancer_first(flow);
 		if (!first)
 			return XWAY_UNKNOWN_FRAGMENT;
@@ -104,6 +82,8 @@ xway_inline enum xway_reason balancer_decide(const struct flow_facts *flow,
 	if (!service)
 		return XWAY_NO_SERVICE;
 	choice->hash = balancer_hash(flow, service);
+	if (nat_is_for(service))
+		return nat_take(ctx, flow, service, choice, link, frags);
 	choice->number = balancer_choose(flow, service, choice->hash);
 	if (choice->number == BALANCER_NONE)
 		return XWAY_NO_BACKEND;
@@ -176,23 +156,13 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 	return balancer_wrap(ctx, &tunnel, hop, link & BALANCER_LINK_MASK);
 }
 
-/* Bytes of the frame before a position. */
-xway_inline __u32 balancer_offset(const struct xdp_md *ctx, const void *at)
-{
-	__u64 offset = at - xway_data(ctx);
-
-	/* The compiler would subtract halves of addresses. */
-	xway_opaque(offset);
-	return offset;
-}
-
 /* Finds the backend of a packet and sends it there. */
 xway_inline enum xway_reason balancer_send(struct xdp_md *ctx, const struct flow_facts *flow,
 					   struct packet_choice *choice, __u32 link, int frags)
 {
-	enum xway_reason reason = balancer_decide(flow, choice);
+	enum xway_reason reason = balancer_decide(ctx, flow, choice, link, frags);
 
-	if (reason != XWAY_BALANCED)
+	if (reason != XWAY_BALANCED || choice->is_sent)
 		return reason;
 	return balancer_deliver(ctx, flow, choice, link, frags);
 }
@@ -218,6 +188,9 @@ xway_inline enum xway_reason balancer_ipv4(struct xdp_md *ctx, struct xway_curso
 		flow.identification = ip->id;
 	}
 	flow.is_later = xway_is_later_fragment(cur);
+	nat_locate(ctx, cur, &flow, ip->protocol);
+	if (nat_is_reply(&flow))
+		return nat_take_reply(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 	if (!flow.is_later && balancer_read_transport(cur, &flow, ip->protocol) < 0)
 		return cur->fault;
 	return balancer_send(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
@@ -247,6 +220,9 @@ xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_curso
 			flow.identification = fragment->rest;
 	}
 	flow.is_later = xway_is_later_fragment(cur);
+	nat_locate(ctx, cur, &flow, protocol);
+	if (nat_is_reply(&flow))
+		return nat_take_reply(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 	if (!flow.is_later && balancer_read_transport(cur, &flow, protocol) < 0)
 		return cur->fault;
 	return balancer_send(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
@@ -277,6 +253,7 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 {
 	switch (reason) {
 	case XWAY_BALANCED:
+	case XWAY_RETURNED:
 		if (egress == ctx->ingress_ifindex)
 			return XDP_TX;
 		return bpf_redirect_map(&xway_tx, egress, 0);
@@ -290,6 +267,9 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 	case XWAY_NO_EGRESS:
 	case XWAY_NO_HEADROOM:
 	case XWAY_NO_CHECKSUM:
+	case XWAY_NAT_FULL:
+	case XWAY_NO_FLOW:
+	case XWAY_TTL:
 		/* The stack would answer for the service. */
 		return XDP_DROP;
 	case XWAY_TRUNCATED:

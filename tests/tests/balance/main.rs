@@ -4,4 +4,5 @@
 mod changes;
 mod command;
 mod delivery;
+mod nat;
 mod services;

@@ -296,7 +296,9 @@ fn with_sources(mut config: Config) -> Result<Config> {
         if config.source(is_ipv4).is_some() {
             continue;
         }
-        let tunnelled = config.services.iter().filter(|one| one.delivery != Delivery::Mac);
+        let tunnelled = config.services.iter().filter(|one| {
+            !matches!(one.delivery, Delivery::Mac | Delivery::Nat)
+        });
         let mut backends = tunnelled.flat_map(|one| &one.backends).map(|one| one.address);
         let Some(backend) = backends.find(|one| one.is_ipv4() == is_ipv4) else { continue };
         let source = source_to(backend)
@@ -344,7 +346,7 @@ fn check_lockout(
     config: &Config,
     placement: &Placement,
 ) -> Result<()> {
-    let mut spec = Spec::parse(NAME, balancer::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let program = (&spec, balancer::PROGRAM);
     lockout::check_program(control, program, target.place(), placement.lockout(), |engine| {
@@ -377,7 +379,7 @@ fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placeme
 
 /// The object with its options.
 fn spec(config: &Config, placement: &Placement) -> Result<Spec> {
-    let mut spec = Spec::parse(NAME, balancer::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;

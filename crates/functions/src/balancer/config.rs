@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use packet::{ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 
+use super::nat::Nat;
 use crate::PassOrDrop;
 
 /// A file that declares services.
@@ -25,6 +27,9 @@ pub struct Config {
     pub malformed: PassOrDrop,
     /// Flows that can be remembered when backends change.
     pub flows: u32,
+    /// How addresses are translated, for services that are delivered by `nat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat: Option<Nat>,
     #[serde(rename = "service")]
     pub services: Vec<Service>,
 }
@@ -60,6 +65,9 @@ pub struct Backend {
     pub weight: u16,
     #[serde(default)]
     pub state: State,
+    /// Port that it gets packets at, with translated addresses; that of the service by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<NonZeroU16>,
 }
 
 /// An address or a network, as text.
@@ -133,6 +141,8 @@ pub enum Delivery {
     Geneve(Tunnel),
     /// As they came, to the MAC address of the backend, which is on the same link.
     Mac,
+    /// With translated addresses, so that the backend answers the balancer.
+    Nat,
 }
 
 /// Where a UDP tunnel ends.
@@ -175,6 +185,19 @@ pub enum ConfigError {
     Vni { service: String, vni: u32 },
     #[error("`source` has two entries of one family: {0} and {1}")]
     Sources(Prefix, Prefix),
+    #[error(
+        "service `{service}`: delivery `nat` needs an address of the family of {to} that packets \
+         to backends come from: `nat = {{ source = [\"ADDRESS\"] }}` before the services"
+    )]
+    NoNatPool { service: String, to: Prefix },
+    #[error("service `{service}`: {to} and `source` of `nat`, {pool}, have an address in common")]
+    NatOverlap { service: String, to: Prefix, pool: Prefix },
+    #[error("`source` of `nat`: {0} has more than 32 addresses")]
+    NatPool(Prefix),
+    #[error("`nat`: flows cannot be kept for {0} s: expected 1 to 36000")]
+    NatIdle(u32),
+    #[error("service `{service}`: backend {address} has a port, which only delivery `nat` changes")]
+    PortWithoutNat { service: String, address: IpAddr },
 }
 
 impl State {
@@ -207,7 +230,7 @@ impl Config {
             }
             service.check()?;
         }
-        Ok(())
+        self.check_nat()
     }
 
     /// The outer source for a backend of this family.
@@ -232,8 +255,13 @@ impl Service {
                 return Err(ConfigError::Backend { service: service(), address });
             }
             let is_same = address.is_ipv4() == self.address.0.address().is_ipv4();
-            if self.delivery == Delivery::Mac && !is_same {
-                let (delivery, to) = ("mac", self.address.0);
+            let of_same_family = match self.delivery {
+                Delivery::Mac => Some("mac"),
+                Delivery::Nat => Some("nat"),
+                _ => None,
+            };
+            if let Some(delivery) = of_same_family.filter(|_| !is_same) {
+                let to = self.address.0;
                 return Err(ConfigError::Family { service: service(), address, delivery, to });
             }
         }

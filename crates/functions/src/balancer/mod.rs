@@ -9,6 +9,7 @@ pub mod choice;
 mod config;
 mod live;
 mod memory;
+mod nat;
 mod object;
 mod service;
 mod tunnel;
@@ -20,9 +21,12 @@ pub use config::{
 };
 pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
 pub use memory::Remembered;
+pub use nat::{NAT_ENTRIES, NAT_GROUPS, Nat, nat_flows};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");
+/// The compiled program with address translation.
+pub const NAT_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer_nat.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_balancer";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is

@@ -4,13 +4,14 @@ use spec::Spec;
 
 use super::choice::{self, SLOTS};
 use super::config::Config;
-use super::{BACKENDS, COUNTS, FLOWS, HOPS, SERVICES, TABLES, abi, memory, service};
+use super::{BACKENDS, COUNTS, FLOWS, HOPS, NAT_OBJECT, OBJECT, SERVICES, TABLES};
+use super::{abi, memory, service};
 
 impl Config {
     /// Sets the program's constants, and sizes its maps with space for later changes.
     ///
     /// # Errors
-    /// The object is not that of `balancer`.
+    /// The object is not [`Config::object`].
     pub fn apply(&self, spec: &mut Spec) -> Result<(), spec::Error> {
         let backends: usize = self.services.iter().map(|one| one.backends.len()).sum();
         let keys: usize = self.services.iter().map(|one| service::keys(one).len()).sum();
@@ -28,10 +29,16 @@ impl Config {
         }
         spec.set_global("balancer_malformed", &self.malformed.to_global())?;
         spec.set_global("balancer_line_mask", &(lines - 1).to_le_bytes())?;
-        match &self.key {
-            Some(key) => spec.set_global("balancer_seed", &seed(key)),
-            None => Ok(()),
+        if let Some(key) = &self.key {
+            spec.set_global("balancer_seed", &seed(key))?;
         }
+        self.apply_nat(spec)
+    }
+
+    /// The object that delivers as the services ask.
+    #[must_use]
+    pub fn object(&self) -> &'static [u8] {
+        if self.translates() { NAT_OBJECT } else { OBJECT }
     }
 }
 
