@@ -3,6 +3,7 @@
 //! Rule: the services are in the record of the program, so that a later process can change one
 //! backend; what packets meet are the maps, which change in the order of `functions::balancer`.
 
+pub(crate) mod nat;
 mod neighbours;
 mod plan;
 mod report;
@@ -18,13 +19,10 @@ use spec::{Expect, Map as _, Runtime as _, Spec};
 use sys::net::{Ifindex, Netlink};
 use sys::thread::monotonic_ns;
 
-use crate::chain;
-use crate::composition::{self, link::ChainLink};
-use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
 use crate::record::Record;
-use crate::state::{Generation, Slot};
+use crate::state::{Generation, Slot, Transaction};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
@@ -125,22 +123,33 @@ pub fn read(path: &Path) -> Result<Config> {
 /// The services contradict each other or do not fit, or the kernel refuses the change; then
 /// nothing has changed.
 pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Result<Balanced> {
-    let target = Target::open(control, interface)?;
+    let mut target = Target::open(control, interface)?;
     let config = with_sources(options.config.clone())?;
+    let others = nat::others(&mut target, &config, &options.out)?;
     let running = Running::find(&target.slot, target.ifindex)?;
-    neighbours::check_forwarding(interface, &config)?;
+    for one in std::iter::once(&target).chain(&others) {
+        neighbours::check_forwarding(&one.interface, &config)?;
+    }
+    nat::check_addresses(interface, &config)?;
     check_lockout(control, &target, &config, &options.placement)?;
     neighbours::resolve(control, &config)?;
     let out = interfaces(target.ifindex, &options.out)?;
-    match running.filter(|running| running.can_remain(&options.placement)) {
-        Some(running) => {
+    match running {
+        Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
+            nat::check_same(control, &running, (&target, &others), &config)?;
             let moved = running.update(&config, &out)?;
-            Record::of_balancer(&config, &options.placement).replace(&running.generation)?;
+            for (_, one) in nat::together(control, &running)? {
+                Record::of_balancer(&config, &options.placement).replace(&one.generation)?;
+            }
             Ok(changed(&target, running.mode, true, &config, moved))
         }
-        None => {
-            attach(&target, &config, &out, &options.placement)?;
+        running => {
+            if let Some(running) = &running {
+                nat::check_all_named(control, running, (&target, &others))?;
+            }
+            let targets: Vec<_> = std::iter::once(&target).chain(&others).collect();
+            attach(&targets, &config, &out, &options.placement)?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
@@ -181,7 +190,9 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
     neighbours::resolve(control, &config)?;
     let moved = running.update(&config, &[])?;
     let record = Record { balance: Some(config.clone()), ..record };
-    record.replace(&running.generation)?;
+    for (_, one) in nat::together(control, &running)? {
+        record.replace(&one.generation)?;
+    }
     Ok(changed(&target, running.mode, true, &config, moved))
 }
 
@@ -357,23 +368,28 @@ fn check_lockout(
     })
 }
 
-fn attach(target: &Target, config: &Config, out: &[Ifindex], placement: &Placement) -> Result<()> {
+/// Attaches a program to each interface, which share their maps; several only with translation.
+fn attach(
+    targets: &[&Target],
+    config: &Config,
+    out: &[Ifindex],
+    placement: &Placement,
+) -> Result<()> {
     let spec = spec(config, placement)?;
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
-    by_frame_size(target.has_large_frames(), programs, |program| {
-        if composition::joins(target, placement)? {
-            let mut chain = chain::open(target)?;
-            chain.place(placement, link(&spec, program, placement))?;
-            let loaded = chain.load()?;
-            let map = |name: &str| loaded.map(NAME, name);
-            balancer::update(config, &Maps::find(map)?)?;
-            allow(map(balancer::TX)?, out)?;
-            return loaded.commit().map(drop);
+    let large = targets.iter().any(|target| target.has_large_frames());
+    by_frame_size(large, programs, |program| {
+        let (mut transactions, mut shared) = (Vec::new(), Vec::new());
+        for (number, target) in targets.iter().enumerate() {
+            let loaded = nat::Program::load(target, (&spec, program), placement, &shared)?;
+            if number == 0 {
+                balancer::update(config, &Maps::find(|name| loaded.map(name))?)?;
+                allow(loaded.map(balancer::TX)?, out)?;
+                shared = loaded.tables(&spec)?;
+            }
+            transactions.push(loaded.install(target, program, placement)?);
         }
-        let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
-        balancer::update(config, &Maps::find(|name| object.map(name))?)?;
-        allow(object.map(balancer::TX)?, out)?;
-        target.install(NAME, &object, program, placement)?.commit()
+        Transaction::commit_all(transactions)
     })
 }
 
@@ -386,13 +402,6 @@ fn spec(config: &Config, placement: &Placement) -> Result<Spec> {
     }
     Record::of_balancer(config, placement).add_to(&mut spec, placement.mode);
     Ok(spec)
-}
-
-/// The program as a member.
-fn link(spec: &Spec, program: &str, placement: &Placement) -> ChainLink {
-    let mut spec = spec.clone();
-    spec.maps.extend(missing_labels(&spec));
-    ChainLink::new(placement.member(NAME, program), spec)
 }
 
 const NAME: &str = "balance";
