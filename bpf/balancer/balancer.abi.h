@@ -165,7 +165,7 @@ struct balancer_backend {
 	__u32 sum;
 	/* Of Geneve, in the upper 24 bits as in the header. */
 	__be32 vni;
-	/* UDP port that tunnels end at; of translation the backend's port, 0 for that of the service. */
+	/* UDP port that tunnels end at; with translation, the backend's, or 0 for the service's. */
 	__be16 port;
 	/* Bytes before the IP header that are added. */
 	__u8 overhead;

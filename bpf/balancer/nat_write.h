@@ -17,7 +17,7 @@
 
 #include "nat_packet.h"
 
-/* Replaces the addresses of an IPv4 header and repairs its checksum; the change of the addresses. */
+/* Replaces the addresses of an IPv4 header and repairs its checksum; returns their change. */
 xway_inline __u32 nat_write4(struct iphdr *ip, __be32 source, __be32 dest, int hops)
 {
 	__u32 sum = xway_csum_long(0, ip->saddr, source), all;

@@ -5,4 +5,5 @@ mod changes;
 mod command;
 mod delivery;
 mod nat;
+mod nat_lab;
 mod services;

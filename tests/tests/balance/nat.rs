@@ -100,7 +100,8 @@ impl Ends {
 
     /// The way back, from a backend to the balancer.
     fn back(self) -> Flow {
-        let side = |mac: &str, (ip, port): (IpAddr, u16)| Side { mac: mac.parse().unwrap(), ip, port };
+        let side =
+            |mac: &str, (ip, port): (IpAddr, u16)| Side { mac: mac.parse().unwrap(), ip, port };
         Flow::new(side(&mac(10), self.to), side("02:78:77:00:02:01", self.from))
     }
 }
@@ -373,7 +374,8 @@ fn a_flow_remains_when_slots_move_and_leaves_a_dead_backend<R: Balanced>() {
 fn change_cells<R: Balanced>(balancer: &Balancer<R>, change: impl Fn(u64) -> u64) {
     let groups = balancer.map(NAT_GROUPS);
     for (number, group) in groups.array().unwrap().iter().enumerate() {
-        let cells = group.chunks_exact(8).map(|cell| u64::from_le_bytes(*cell.first_chunk().unwrap()));
+        let cells =
+            group.chunks_exact(8).map(|cell| u64::from_le_bytes(*cell.first_chunk().unwrap()));
         let changed: Vec<u8> = cells.flat_map(|cell| change(cell).to_le_bytes()).collect();
         if changed != *group {
             groups.update(&(number as u32).to_le_bytes(), &changed, Expect::Any).unwrap();

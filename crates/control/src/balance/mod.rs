@@ -307,9 +307,10 @@ fn with_sources(mut config: Config) -> Result<Config> {
         if config.source(is_ipv4).is_some() {
             continue;
         }
-        let tunnelled = config.services.iter().filter(|one| {
-            !matches!(one.delivery, Delivery::Mac | Delivery::Nat)
-        });
+        let tunnelled = config
+            .services
+            .iter()
+            .filter(|one| !matches!(one.delivery, Delivery::Mac | Delivery::Nat));
         let mut backends = tunnelled.flat_map(|one| &one.backends).map(|one| one.address);
         let Some(backend) = backends.find(|one| one.is_ipv4() == is_ipv4) else { continue };
         let source = source_to(backend)

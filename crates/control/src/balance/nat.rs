@@ -56,7 +56,8 @@ pub fn check_addresses(interface: &str, config: &Config) -> Result<()> {
 /// # Errors
 /// The state directory cannot be read.
 pub fn together(control: &Control, running: &Running) -> Result<Vec<(String, Running)>> {
-    let tables = |one: &Running| Ok::<_, crate::Error>(one.generation.map(balancer::SERVICES)?.info().id);
+    let tables =
+        |one: &Running| Ok::<_, crate::Error>(one.generation.map(balancer::SERVICES)?.info().id);
     let own = tables(running)?;
     let mut all = Vec::new();
     for (name, other) in report::balancers(control)? {

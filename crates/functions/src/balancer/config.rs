@@ -9,7 +9,6 @@ use std::str::FromStr;
 use packet::{ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 
-use super::nat::Nat;
 use crate::PassOrDrop;
 
 /// A file that declares services.
@@ -32,6 +31,21 @@ pub struct Config {
     pub nat: Option<Nat>,
     #[serde(rename = "service")]
     pub services: Vec<Service>,
+}
+
+/// How packets are translated, for all services that ask for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nat {
+    /// Addresses of this host that packets to backends come from: an address or a network of each
+    /// family.
+    pub source: Vec<Network>,
+    /// Seconds after which a TCP connection without packets is forgotten.
+    #[serde(default = "tcp_idle_s")]
+    pub tcp_idle_s: u32,
+    /// Seconds after which UDP or echo without packets is forgotten.
+    #[serde(default = "idle_s")]
+    pub idle_s: u32,
 }
 
 /// Where clients send packets to, and which backends get them.
@@ -233,11 +247,86 @@ impl Config {
         self.check_nat()
     }
 
+    /// Whether a service has its addresses translated, which takes another object.
+    #[must_use]
+    pub fn translates(&self) -> bool {
+        self.services.iter().any(|one| one.delivery == Delivery::Nat)
+    }
+
+    /// # Errors
+    /// A service cannot be translated.
+    fn check_nat(&self) -> Result<(), ConfigError> {
+        if let Some(nat) = &self.nat {
+            nat.check()?;
+        }
+        for service in &self.services {
+            let translates = service.delivery == Delivery::Nat;
+            if let Some(backend) = service.backends.iter().find(|one| one.port.is_some())
+                && !translates
+            {
+                let (service, address) = (service.name.clone(), backend.address);
+                return Err(ConfigError::PortWithoutNat { service, address });
+            }
+            let to = service.address.0;
+            let pool = self.nat.as_ref().and_then(|nat| nat.pool(to.address().is_ipv4()));
+            match pool {
+                None if translates => {
+                    return Err(ConfigError::NoNatPool { service: service.name.clone(), to });
+                }
+                Some(pool) if pool.contains(to.address()) || to.contains(pool.address()) => {
+                    return Err(ConfigError::NatOverlap {
+                        service: service.name.clone(),
+                        to,
+                        pool,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// The outer source for a backend of this family.
     #[must_use]
     pub fn source(&self, is_ipv4: bool) -> Option<Prefix> {
         let mut all = self.source.iter().map(|one| one.0);
         all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+}
+
+impl Nat {
+    /// The pool of a family.
+    #[must_use]
+    pub fn pool(&self, is_ipv4: bool) -> Option<Prefix> {
+        let mut all = self.source.iter().map(|one| one.0);
+        all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+
+    /// All addresses of the pools.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.source.iter().flat_map(|one| {
+            let first = one.0.address();
+            (0..addresses_of(one.0)).map(move |number| nth(first, number))
+        })
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        for (number, one) in self.source.iter().enumerate() {
+            let is_ipv4 = |one: &Network| one.0.address().is_ipv4();
+            let mut earlier = self.source[..number].iter();
+            if let Some(other) = earlier.find(|other| is_ipv4(other) == is_ipv4(one)) {
+                return Err(ConfigError::Sources(other.0, one.0));
+            }
+            if one.0.longest() - one.0.length() > MOST_BITS {
+                return Err(ConfigError::NatPool(one.0));
+            }
+        }
+        for seconds in [self.tcp_idle_s, self.idle_s] {
+            if !(1..=MOST_IDLE_S).contains(&seconds) {
+                return Err(ConfigError::NatIdle(seconds));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -399,3 +488,28 @@ impl fmt::Display for Protocol {
 const fn one() -> u16 {
     1
 }
+
+const fn tcp_idle_s() -> u32 {
+    900
+}
+
+const fn idle_s() -> u32 {
+    120
+}
+
+/// Addresses of a pool.
+pub(super) fn addresses_of(pool: Prefix) -> u32 {
+    1 << (pool.longest() - pool.length()).min(MOST_BITS)
+}
+
+fn nth(first: IpAddr, number: u32) -> IpAddr {
+    match first {
+        IpAddr::V4(first) => (first.to_bits() + number).to_be_bytes().into(),
+        IpAddr::V6(first) => (first.to_bits() + u128::from(number)).to_be_bytes().into(),
+    }
+}
+
+/// Bits that a pool may leave open: 32 addresses, 128 MiB.
+const MOST_BITS: u8 = 5;
+/// The time of a table ends sooner than 65,536 units.
+const MOST_IDLE_S: u32 = 36_000;

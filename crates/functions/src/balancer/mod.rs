@@ -16,12 +16,12 @@ mod tunnel;
 
 pub use abi::Reason;
 pub use config::{
-    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
-    State, Tunnel,
+    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports, Protocol,
+    Service, State, Tunnel,
 };
 pub use live::{Change, Error, Live, Maps, Moved, NONE, flows, settle, slots, table, update};
 pub use memory::Remembered;
-pub use nat::{NAT_ENTRIES, NAT_GROUPS, Nat, nat_flows};
+pub use nat::{NAT_ENTRIES, NAT_GROUPS, nat_flows};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");

@@ -1,103 +1,14 @@
-//! Full address translation: its pool of addresses, and the table of translated flows as user
-//! space reads it. `bpf/balancer/nat_table.h` describes the table.
+//! Full address translation: the pool of addresses in the object, and the table of translated flows
+//! as user space reads it. `bpf/balancer/nat_table.h` describes the table.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
-use packet::Prefix;
-use serde::{Deserialize, Serialize};
 use spec::{Map, Spec};
 
-use super::config::{Config, ConfigError, Delivery, Network};
+use super::config::{Config, Nat, addresses_of};
 use super::service::mapped;
 
-/// How packets are translated, for all services that ask for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Nat {
-    /// Addresses of this host that packets to backends come from: an address or a network of each
-    /// family.
-    pub source: Vec<Network>,
-    /// Seconds after which a TCP connection without packets is forgotten.
-    #[serde(default = "tcp_idle_s")]
-    pub tcp_idle_s: u32,
-    /// The same for UDP and echo.
-    #[serde(default = "idle_s")]
-    pub idle_s: u32,
-}
-
-impl Nat {
-    /// The pool of a family.
-    #[must_use]
-    pub fn pool(&self, is_ipv4: bool) -> Option<Prefix> {
-        let mut all = self.source.iter().map(|one| one.0);
-        all.find(|one| one.address().is_ipv4() == is_ipv4)
-    }
-
-    /// All addresses of the pools.
-    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.source.iter().flat_map(|one| {
-            let first = one.0.address();
-            (0..count(one.0)).map(move |number| nth(first, number))
-        })
-    }
-
-    fn check(&self) -> Result<(), ConfigError> {
-        for (number, one) in self.source.iter().enumerate() {
-            let is_ipv4 = |one: &Network| one.0.address().is_ipv4();
-            let mut earlier = self.source[..number].iter();
-            if let Some(other) = earlier.find(|other| is_ipv4(other) == is_ipv4(one)) {
-                return Err(ConfigError::Sources(other.0, one.0));
-            }
-            if one.0.longest() - one.0.length() > MOST_BITS {
-                return Err(ConfigError::NatPool(one.0));
-            }
-        }
-        for seconds in [self.tcp_idle_s, self.idle_s] {
-            if !(1..=MOST_IDLE_S).contains(&seconds) {
-                return Err(ConfigError::NatIdle(seconds));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Config {
-    /// Whether a service has its addresses translated, which takes another object.
-    #[must_use]
-    pub fn translates(&self) -> bool {
-        self.services.iter().any(|one| one.delivery == Delivery::Nat)
-    }
-
-    /// # Errors
-    /// A service cannot be translated.
-    pub(super) fn check_nat(&self) -> Result<(), ConfigError> {
-        if let Some(nat) = &self.nat {
-            nat.check()?;
-        }
-        for service in &self.services {
-            let translates = service.delivery == Delivery::Nat;
-            if let Some(backend) = service.backends.iter().find(|one| one.port.is_some())
-                && !translates
-            {
-                let (service, address) = (service.name.clone(), backend.address);
-                return Err(ConfigError::PortWithoutNat { service, address });
-            }
-            let to = service.address.0;
-            let pool = self.nat.as_ref().and_then(|nat| nat.pool(to.address().is_ipv4()));
-            match pool {
-                None if translates => {
-                    return Err(ConfigError::NoNatPool { service: service.name.clone(), to });
-                }
-                Some(pool) if pool.contains(to.address()) || to.contains(pool.address()) => {
-                    return Err(ConfigError::NatOverlap { service: service.name.clone(), to, pool });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Sets the constants of the object with translation, and sizes its maps.
     ///
     /// # Errors
@@ -110,7 +21,7 @@ impl Config {
             let pool = nat.pool(is_ipv4);
             let first = pool.map_or([0; 16], |pool| mapped(pool.address()));
             let last = u32::from_be_bytes(std::array::from_fn(|i| first[12 + i]));
-            let addresses = pool.map_or(0, count);
+            let addresses = pool.map_or(0, addresses_of);
             pools.extend(first);
             [last, addresses, groups].iter().for_each(|one| pools.extend(one.to_le_bytes()));
             groups += addresses * GROUPS;
@@ -156,29 +67,9 @@ pub fn nat_flows<M: Map>(groups: &M, nat: &Nat, now: u64) -> Result<BTreeMap<u16
     Ok(flows)
 }
 
-/// Addresses of a pool.
-fn count(pool: Prefix) -> u32 {
-    1 << (pool.longest() - pool.length()).min(MOST_BITS)
-}
-
-fn nth(first: IpAddr, number: u32) -> IpAddr {
-    match first {
-        IpAddr::V4(first) => (first.to_bits() + number).to_be_bytes().into(),
-        IpAddr::V6(first) => (first.to_bits() + u128::from(number)).to_be_bytes().into(),
-    }
-}
-
 /// Seconds in units of the table, rounded up.
 fn units(seconds: u32) -> u32 {
     (u64::from(seconds) * 1_000_000_000).div_ceil(1 << TIME_SHIFT) as u32
-}
-
-const fn tcp_idle_s() -> u32 {
-    900
-}
-
-const fn idle_s() -> u32 {
-    120
 }
 
 /// How long flows of a kind live.
@@ -186,7 +77,7 @@ const fn idle_s() -> u32 {
 enum Life {
     Tcp,
     Datagrams,
-    /// Seconds; 0 for what is no flow.
+    /// Seconds; 0 for what has no flow.
     Of(u32),
 }
 
@@ -201,10 +92,6 @@ const LIFE: [Life; 8] = [
     Life::Of(60),
     Life::Of(60),
 ];
-/// Bits that a pool may leave open: 32 addresses, 128 MiB.
-const MOST_BITS: u8 = 5;
-/// The time of a table ends sooner than 65,536 units.
-const MOST_IDLE_S: u32 = 36_000;
 /// `NAT_GROUPS` and `NAT_WAYS`: ports from 1024 on, in groups.
 const GROUPS: u32 = (0x1_0000 - 1024) / WAYS;
 const WAYS: u32 = 8;

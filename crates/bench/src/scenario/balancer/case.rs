@@ -139,7 +139,12 @@ impl Case {
                 backends: (0..BACKENDS)
                     .map(|number| {
                         let number = if is_former { number + BACKENDS } else { number };
-                        Backend { address: backend(is_ipv6, number), weight: 1, state: State::Up, port: None }
+                        Backend {
+                            address: backend(is_ipv6, number),
+                            weight: 1,
+                            state: State::Up,
+                            port: None,
+                        }
                     })
                     .collect(),
             })
