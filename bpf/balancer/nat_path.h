@@ -22,18 +22,18 @@ xway_inline void nat_locate(struct xdp_md *ctx, const struct xway_cursor *cur,
 	flow->known = (protocol & 0xff) | fragment << NAT_FRAGMENT_SHIFT;
 }
 
-/* Whether a packet is to an address of the pool: see balancer_mask() for the branches. */
+/* Whether an address, as two numbers, is in the pool. Verified once: its branches are many. */
+xway_global int nat_is_own(__u64 first, __u64 last, __u32 is_ipv6)
+{
+	__be32 address[4] = { first, first >> 32, last, last >> 32 };
+
+	return nat_address_number(address, !!is_ipv6) != NAT_NONE;
+}
+
+/* Whether a packet is to an address of the pool. */
 xway_inline int nat_is_reply(const struct flow_facts *flow)
 {
-	const volatile struct nat_pool *pool = &nat_pools[flow->is_ipv6];
-	__u64 number = xway_ntohl(flow->dest[3]) - pool->last;
-	__u64 differs = 0, is_other;
-
-	if (flow->is_ipv6)
-		for (int i = 0; i < 3; i++)
-			differs |= flow->dest[i] ^ pool->address[i];
-	is_other = balancer_mask(differs) | ~balancer_mask((number - pool->count) >> 63);
-	return !is_other;
+	return nat_is_own(balancer_pair(flow->dest), balancer_pair(flow->dest + 2), flow->is_ipv6);
 }
 
 xway_inline int nat_is_for(const struct service_rule *service)
