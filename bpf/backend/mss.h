@@ -115,7 +115,7 @@ xway_inline int mss_packet(struct __sk_buff *skb)
 
 	if (!settings || (void *)(eth + 1) + sizeof(struct iphdr) > end)
 		return MSS_DONE;
-	if (eth->h_proto == xway_htons(ETH_P_IP)) {
+	if (xway_eth_type(eth) == xway_htons(ETH_P_IP)) {
 		const struct iphdr *ip = data + at;
 
 		if (ip->protocol != IPPROTO_TCP || ip->frag_off & xway_htons(XWAY_OFFSET4))
@@ -123,7 +123,7 @@ xway_inline int mss_packet(struct __sk_buff *skb)
 		source[3] = ip->saddr;
 		limit = settings->mss4;
 		at += ip->ihl * 4;
-	} else if (eth->h_proto == xway_htons(ETH_P_IPV6)) {
+	} else if (xway_eth_type(eth) == xway_htons(ETH_P_IPV6)) {
 		const struct ipv6hdr *ip = data + at;
 
 		if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)

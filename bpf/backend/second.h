@@ -102,7 +102,7 @@ xway_inline void second_write_eth(struct ethhdr *eth, const struct bpf_fib_looku
 {
 	xway_memcpy(eth->h_dest, fib->dmac, ETH_ALEN);
 	xway_memcpy(eth->h_source, fib->smac, ETH_ALEN);
-	eth->h_proto = type;
+	xway_write_eth_type(eth, type);
 }
 
 /* What follows an outer IP header, as it was and as it is sent on. */
@@ -239,7 +239,7 @@ xway_global int backend_send_on(struct xdp_md *ctx, __u32 geneve, __u32 inner, _
 
 	if ((void *)(eth + 1) > xway_data_end(ctx) || link != sizeof(*eth))
 		return 0;
-	if (eth->h_proto == xway_htons(ETH_P_IP))
+	if (xway_eth_type(eth) == xway_htons(ETH_P_IP))
 		return second_send4(ctx, rest, inner);
 	return second_send6(ctx, rest, inner);
 }

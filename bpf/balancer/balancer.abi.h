@@ -44,8 +44,16 @@ enum xway_reason {
 	XWAY_NO_HEADROOM,
 	/* The outer checksum cannot be computed: the inner packet does not end in the frame. */
 	XWAY_NO_CHECKSUM,
+	/* From a backend, with translated addresses: sent to the client. */
+	XWAY_RETURNED,
+	/* There is no port for a new flow whose addresses are translated. */
+	XWAY_NAT_FULL,
+	/* Continues a flow whose addresses are translated, but there is none. */
+	XWAY_NO_FLOW,
+	/* Arrived with its last TTL, and its addresses are translated. */
+	XWAY_TTL,
 };
-#define XWAY_REASONS (XWAY_NO_CHECKSUM + 1)
+#define XWAY_REASONS (XWAY_TTL + 1)
 
 /*
  * Services are found by patterns, which state which part of an address and of a port counts. The
@@ -119,7 +127,10 @@ struct balancer_service {
 	 * that did not; or BALANCER_NO_TABLE.
 	 */
 	__u32 former;
-	/* BALANCER_KEEPS_DATAGRAMS; above BALANCER_QUIC_SHIFT the number of the QUIC set, or 0. */
+	/*
+	 * BALANCER_KEEPS_DATAGRAMS, BALANCER_TRANSLATES; above BALANCER_QUIC_SHIFT the number of
+	 * the QUIC set, or 0.
+	 */
 	__u32 flags;
 	/* By which user space knows it. */
 	__u32 id;
@@ -131,6 +142,8 @@ _Static_assert(sizeof(struct balancer_service) == 48, "no hidden padding");
 /* Datagrams of unknown flows on slots that moved go to the former backend, and are remembered. */
 #define BALANCER_KEEPS_DATAGRAMS 1
 #define BALANCER_QUIC_SHIFT 16
+/* Its backends get packets with translated addresses. */
+#define BALANCER_TRANSLATES 2
 
 /* How packets are delivered to a backend. */
 enum balancer_delivery {
@@ -142,6 +155,8 @@ enum balancer_delivery {
 	BALANCER_GENEVE = 2,
 	/* As it came, to the backend's MAC address. */
 	BALANCER_MAC = 3,
+	/* With translated addresses. */
+	BALANCER_NAT = 4,
 };
 
 struct balancer_backend {
@@ -154,7 +169,7 @@ struct balancer_backend {
 	__u32 sum;
 	/* Of Geneve, in the upper 24 bits as in the header. */
 	__be32 vni;
-	/* UDP port that tunnels end at. */
+	/* UDP port that tunnels end at; with translation, the backend's, or 0 for the service's. */
 	__be16 port;
 	/* Bytes before the IP header that are added. */
 	__u8 overhead;
@@ -231,8 +246,14 @@ enum balancer_event {
 	BALANCER_BY_FORMER = 5,
 	/* By a remembered flow. */
 	BALANCER_BY_FLOW = 6,
+	/* A translated flow began. */
+	BALANCER_NAT_BEGAN = 7,
+	/* One that was not in use in both directions was replaced before it expired. */
+	BALANCER_NAT_REPLACED = 8,
+	/* One began again, with another backend if its own is dead. */
+	BALANCER_NAT_MOVED = 9,
 };
-#define BALANCER_EVENTS 7
+#define BALANCER_EVENTS 10
 
 /* The way to a backend, for each processor. */
 struct balancer_hop {

@@ -19,6 +19,7 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include <xway/stats.h>
 #include <xway/store.h>
 
+#include "choice.h"
 #include "flow.h"
 #include "fragment.h"
 #include "hop.h"
@@ -27,43 +28,13 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include "read.h"
 #include "second.h"
 #include "service.h"
+#include "slot.h"
 #include "too_big.h"
-
-/*
- * Index: number of the table times BALANCER_LINES, and the line. User space sets the size;
- * mappable to begin on a page.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct balancer_line);
-} balancer_tables SEC(".maps");
-
-/* Where a packet goes. */
-struct packet_choice {
-	__u64 hash;
-	/*
-	 * Number of the backend; above 16 bits that of the other one that may have the segment, and
-	 * one more, or 0.
-	 */
-	__u32 number;
-	/* The interface that it leaves by. */
-	__u32 egress;
-};
-
-/* The backend of a slot in a table, or BALANCER_NONE. */
-xway_inline __u32 balancer_slot(__u32 table, __u64 hash)
-{
-	__u32 slot = hash >> (64 - BALANCER_SLOT_BITS);
-	__u32 index = table * BALANCER_LINES + (slot >> BALANCER_LINE_BITS);
-	const struct balancer_line *line = bpf_map_lookup_elem(&balancer_tables, &index);
-
-	if (!line)
-		return BALANCER_NONE;
-	return *(const volatile __u16 *)&line->slots[slot & (BALANCER_LINE_SLOTS - 1)];
-}
+#ifdef BALANCER_NATS
+#include "nat_path.h"
+#else
+#include "untranslated.h"
+#endif
 
 /* The number of a flow's backend, or BALANCER_NONE. */
 xway_inline __u32 balancer_choose(const struct flow_facts *flow,
@@ -96,13 +67,17 @@ xway_inline __u32 balancer_route_id(struct xdp_md *ctx, const struct flow_facts 
 
 /* Finds the service and the backend of a packet; XWAY_BALANCED if there are both. */
 xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct flow_facts *flow,
-					     struct packet_choice *choice, __u32 link)
+					     struct packet_choice *choice, __u32 link, int frags)
 {
 	const struct service_rule *service;
 	const struct fragment_first *first;
+	enum xway_reason reason;
 	__u32 quic;
 
 	if (flow->is_later) {
+		reason = nat_take_later(ctx, flow, choice, link, frags);
+		if (reason != XWAY_UNKNOWN_FRAGMENT)
+			return reason;
 		first = balancer_first(flow);
 		if (!first)
 			return XWAY_UNKNOWN_FRAGMENT;
@@ -114,6 +89,8 @@ xway_inline enum xway_reason balancer_decide(struct xdp_md *ctx, const struct fl
 	if (!service)
 		return XWAY_NO_SERVICE;
 	choice->hash = balancer_hash(flow, service);
+	if (nat_is_for(service))
+		return nat_take(ctx, flow, service, choice, link, frags);
 	choice->number = BALANCER_NONE;
 	quic = service->flags >> BALANCER_QUIC_SHIFT;
 	if (quic)
@@ -193,23 +170,13 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 	return balancer_wrap(ctx, &tunnel, hop, link & BALANCER_LINK_MASK);
 }
 
-/* Bytes of the frame before a position. */
-xway_inline __u32 balancer_offset(const struct xdp_md *ctx, const void *at)
-{
-	__u64 offset = at - xway_data(ctx);
-
-	/* The compiler would subtract halves of addresses. */
-	xway_opaque(offset);
-	return offset;
-}
-
 /* Finds the backend of a packet and sends it there. */
 xway_inline enum xway_reason balancer_send(struct xdp_md *ctx, const struct flow_facts *flow,
 					   struct packet_choice *choice, __u32 link, int frags)
 {
-	enum xway_reason reason = balancer_decide(ctx, flow, choice, link);
+	enum xway_reason reason = balancer_decide(ctx, flow, choice, link, frags);
 
-	if (reason != XWAY_BALANCED)
+	if (reason != XWAY_BALANCED || choice->is_sent)
 		return reason;
 	return balancer_deliver(ctx, flow, choice, link, frags);
 }
@@ -235,6 +202,9 @@ xway_inline enum xway_reason balancer_ipv4(struct xdp_md *ctx, struct xway_curso
 		flow.identification = ip->id;
 	}
 	flow.is_later = xway_is_later_fragment(cur);
+	nat_locate(ctx, cur, &flow, ip->protocol);
+	if (nat_is_reply(&flow))
+		return nat_take_reply(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 	if (!flow.is_later && balancer_read_transport(cur, &flow, ip->protocol) < 0)
 		return cur->fault;
 	flow.left = cur->left;
@@ -265,6 +235,9 @@ xway_inline enum xway_reason balancer_ipv6(struct xdp_md *ctx, struct xway_curso
 			flow.identification = fragment->rest;
 	}
 	flow.is_later = xway_is_later_fragment(cur);
+	nat_locate(ctx, cur, &flow, protocol);
+	if (nat_is_reply(&flow))
+		return nat_take_reply(ctx, &flow, choice, balancer_offset(ctx, ip), cur->frags);
 	if (!flow.is_later && balancer_read_transport(cur, &flow, protocol) < 0)
 		return cur->fault;
 	flow.left = cur->left;
@@ -296,6 +269,7 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 {
 	switch (reason) {
 	case XWAY_BALANCED:
+	case XWAY_RETURNED:
 		if (egress == ctx->ingress_ifindex)
 			return XDP_TX;
 		return bpf_redirect_map(&xway_tx, egress, 0);
@@ -309,6 +283,9 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 	case XWAY_NO_EGRESS:
 	case XWAY_NO_HEADROOM:
 	case XWAY_NO_CHECKSUM:
+	case XWAY_NAT_FULL:
+	case XWAY_NO_FLOW:
+	case XWAY_TTL:
 		/* The stack would answer for the service. */
 		return XDP_DROP;
 	case XWAY_TRUNCATED:

@@ -44,7 +44,7 @@ struct {
 /* Their types bring names into the object's BTF. */
 const volatile enum balancer_event balancer_last_event = BALANCER_EVENTS - 1;
 const volatile enum balancer_kind balancer_last_kind = BALANCER_YOUNG;
-const volatile enum balancer_delivery balancer_last_delivery = BALANCER_MAC;
+const volatile enum balancer_delivery balancer_last_delivery = BALANCER_NAT;
 
 /* Number of lines less one, of a power of two. */
 const volatile __u32 balancer_line_mask = 0;

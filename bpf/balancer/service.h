@@ -105,6 +105,10 @@ struct flow_facts {
 	__u32 length;
 	/* Bytes after the transport header that was read, which is the quoted one in errors. */
 	__u32 left;
+	/* Only for translation: where its transport is in the frame, and what is known of it. */
+	__u32 transport;
+	__u32 transport_left;
+	__u32 known;
 };
 
 #define BALANCER_MAPPED xway_htonl(0xffff)
@@ -201,12 +205,65 @@ xway_inline void balancer_remember(struct service_memo *memo, const struct flow_
 	memo->rest = rest;
 }
 
+/*
+ * Looks the service of a packet up and remembers it; 0 if there is none. With translation it is a
+ * function that is verified once, for which the destination is in memory: the program has too many
+ * paths otherwise.
+ */
+#ifdef BALANCER_NATS
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct flow_facts);
+} balancer_sought SEC(".maps");
+
+xway_global int balancer_seek(__u32 index, __u64 rest)
+{
+	__u32 only = 0;
+	const struct flow_facts *flow = bpf_map_lookup_elem(&balancer_sought, &only);
+	struct service_memo *memo = bpf_map_lookup_elem(&balancer_memos, &index);
+	const struct balancer_service *service;
+
+	if (!flow || !memo)
+		return 0;
+	service = balancer_match(flow, rest >> 32);
+	balancer_remember(memo, flow, rest, service);
+	return !!service;
+}
+
+xway_inline int balancer_look_up(struct service_memo *memo, const struct flow_facts *flow,
+				 __u64 rest, __u32 index)
+{
+	__u32 only = 0;
+	struct flow_facts *sought = bpf_map_lookup_elem(&balancer_sought, &only);
+
+	(void)memo;
+	if (!sought)
+		return 0;
+	xway_memcpy(sought->dest, flow->dest, sizeof(sought->dest));
+	sought->dest_port = flow->dest_port;
+	sought->protocol = flow->protocol;
+	sought->is_ipv6 = flow->is_ipv6;
+	return balancer_seek(index, rest);
+}
+#else
+xway_inline int balancer_look_up(struct service_memo *memo, const struct flow_facts *flow,
+				 __u64 rest, __u32 index)
+{
+	const struct balancer_service *service = balancer_match(flow, rest >> 32);
+
+	(void)index;
+	balancer_remember(memo, flow, rest, service);
+	return !!service;
+}
+#endif
+
 /* What a packet needs of the service that it is for; NULL if it is for none. */
 xway_inline const struct service_rule *balancer_find_service(const struct flow_facts *flow)
 {
 	__u32 only = 0, index, generation;
 	const volatile __u32 *active = bpf_map_lookup_elem(&balancer_active, &only);
-	const struct balancer_service *service;
 	struct service_memo *memo;
 	__u64 dest[2], rest;
 
@@ -221,12 +278,9 @@ xway_inline const struct service_rule *balancer_find_service(const struct flow_f
 	memo = bpf_map_lookup_elem(&balancer_memos, &index);
 	if (!memo)
 		return NULL;
-	if (memo->dest[0] != dest[0] || memo->dest[1] != dest[1] || memo->rest != rest) {
-		service = balancer_match(flow, generation);
-		balancer_remember(memo, flow, rest, service);
-		if (!service)
-			return NULL;
-	}
+	if ((memo->dest[0] != dest[0] || memo->dest[1] != dest[1] || memo->rest != rest) &&
+	    !balancer_look_up(memo, flow, rest, index))
+		return NULL;
 	return memo->rule.table != BALANCER_NO_TABLE ? &memo->rule : NULL;
 }
 

@@ -110,7 +110,8 @@ pub fn attach(
 /// A program of another owner runs on the interface and `force` is not set; then nothing has
 /// changed.
 pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detached> {
-    let target = Target::open(control, interface)?;
+    let mut target = Target::open(control, interface)?;
+    crate::balance::nat::detach_others(control, &mut target)?;
     let programs = detach_all(&target, force)?;
     Ok(Detached { interface: target.interface.clone(), programs })
 }

@@ -43,7 +43,7 @@ pub struct Balancer<R: Balanced = KernelRuntime> {
 
 impl<R: Balanced> Balancer<R> {
     pub fn new(config: &Config) -> Self {
-        let mut spec = Spec::parse("balancer", balancer::OBJECT).unwrap();
+        let mut spec = Spec::parse("balancer", config.object()).unwrap();
         config.apply(&mut spec).unwrap();
         let (site, judge, ports) = R::build(&spec, config);
         let this = Self { site, judge, ports };
@@ -67,6 +67,16 @@ impl<R: Balanced> Balancer<R> {
     /// A map of the program.
     pub fn map(&self, name: &str) -> &R::Map {
         self.judge.map(name)
+    }
+
+    /// Runs a packet that comes from the backends.
+    pub fn judge_reply(&mut self, packet: &[u8]) -> Judgement {
+        let input = Input {
+            packet: packet.to_vec(),
+            ingress_ifindex: self.ports[1 - CLIENTS],
+            ..Input::default()
+        };
+        R::judge(&self.site, &mut self.judge, &input)
     }
 
     pub fn judge(&mut self, packet: &[u8]) -> Judgement {

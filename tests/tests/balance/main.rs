@@ -9,6 +9,8 @@ mod connections;
 mod declared;
 mod delivery;
 mod health;
+mod nat;
+mod nat_lab;
 mod quic;
 mod services;
 mod sync;

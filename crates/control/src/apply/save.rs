@@ -206,7 +206,8 @@ fn balancer(current: &Current, running: &RunningMember) -> (ProgramTable, NewTex
     let path = PathBuf::from(format!("services/{}.toml", current.name));
     let balance = Some(path.display().to_string());
     let config = record.balance.unwrap_or_default();
-    let file = NewText { path, text: balance::text(&config), is_secret: config.key.is_some() };
+    let file =
+        NewText { path, text: balance::text(&config), is_secret: balance::is_secret(&config) };
     (ProgramTable { balance, ..record.program }, file)
 }
 

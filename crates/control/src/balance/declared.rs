@@ -4,11 +4,10 @@ use functions::balancer::{self, Config, Maps, Out};
 use spec::Spec;
 
 use super::{
-    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, interfaces, link, prepare, spec,
-    sync,
+    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, interfaces, nat, prepare, spec, sync,
 };
 use crate::composition::{Chain, LoadedChain};
-use crate::error::Result;
+use crate::error::{FunctionError, Result};
 use crate::record::Record;
 use crate::target::Target;
 
@@ -23,8 +22,18 @@ pub fn texts_without_key(old: &Config, new: &Config) -> [String; 2] {
     [(old, "the key that runs"), (new, "another key")].map(|(config, shown)| {
         let shown = if is_same { "a key" } else { shown };
         let key = config.key.as_ref().map(|_| shown.to_owned());
-        text(&Config { key, ..config.clone() })
+        let mut config = Config { key, ..config.clone() };
+        for quic in config.services.iter_mut().flat_map(|one| &mut one.quic) {
+            quic.key = None;
+        }
+        text(&config)
     })
+}
+
+/// Whether a file of services has keys.
+pub fn is_secret(config: &Config) -> bool {
+    let mut quic = config.services.iter().flat_map(|one| &one.quic);
+    config.key.is_some() || quic.any(|one| one.key.is_some())
 }
 
 /// The wanted configuration, with the outer sources that were found for the running one.
@@ -66,7 +75,14 @@ impl NewBalancer {
         target: &Target,
         (options, large): (&BalanceOptions, bool),
     ) -> Result<Self> {
-        let config = prepare(target, options)?;
+        let config = {
+            let others = options.out.iter().any(|name| *name != target.interface);
+            if options.config.translates() && others {
+                let interface = target.interface.clone();
+                return Err(FunctionError::NatTogether { interface }.into());
+            }
+            prepare((target, &[]), options)?
+        };
         let placement = &options.placement;
         let running = Running::find(&target.slot, target.ifindex)?;
         let remains = running.as_ref().is_some_and(|running| running.can_remain(placement));
@@ -88,7 +104,7 @@ impl NewBalancer {
                     .map(|old| sync::prepare(old, &config, &mut spec))
                     .transpose()?
                     .flatten();
-                chain.place(placement, link(&spec, program, placement))?;
+                chain.place(placement, nat::member(&spec, program, placement))?;
             }
         }
         Ok(Self { config, options: options.clone(), remains, old, lost })

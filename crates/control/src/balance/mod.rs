@@ -5,6 +5,7 @@
 
 mod declared;
 pub mod health;
+pub(crate) mod nat;
 mod neighbours;
 mod plan;
 mod report;
@@ -27,18 +28,17 @@ use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
-use crate::chain;
-use crate::composition::{self, link::ChainLink};
-use crate::counters::missing_labels;
 use crate::error::{FunctionError, Result};
 use crate::lockout;
 use crate::notice::Notice;
 use crate::record::Record;
-use crate::state::{Generation, Slot, State as Pins};
+use crate::state::{Generation, Slot, State as Pins, Transaction};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
-pub(crate) use declared::{NewBalancer, completed, has_same_constants, text, texts_without_key};
+pub(crate) use declared::{
+    NewBalancer, completed, has_same_constants, is_secret, text, texts_without_key,
+};
 pub use plan::{PlanReport, ServicePlan, plan};
 pub use report::{BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show};
 pub use top::{BackendRate, BalanceMonitor, BalanceTop};
@@ -150,13 +150,15 @@ pub fn read(path: &Path) -> Result<Config> {
 /// The services contradict each other or do not fit, or the kernel refuses the change; then
 /// nothing has changed.
 pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Result<Balanced> {
-    let target = Target::open(control, interface)?;
-    let config = prepare(&target, options)?;
+    let mut target = Target::open(control, interface)?;
+    let others = nat::others(&mut target, &options.config, &options.out)?;
+    let config = prepare((&target, &others), options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
     let out = interfaces(target.ifindex, &options.out)?;
     match running {
         Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
+            nat::check_same(control, &running, (&target, &others), &config)?;
             let known = Record::read(&running.generation)?.and_then(|record| record.balance);
             if known.is_some_and(|known| !has_same_constants(&known, &config)) {
                 let interface = interface.to_owned();
@@ -164,24 +166,33 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
             }
             let moved = running.update(&config, &out)?;
             let record = Record::of_balancer(&config, &options.out, &options.placement);
-            record.replace(&running.generation)?;
+            for (_, one) in nat::together(control, &running)? {
+                record.replace(&one.generation)?;
+            }
             Ok(changed(&target, running.mode, true, &config, moved))
         }
         running => {
             let old = running.as_ref();
+            if let Some(running) = old {
+                nat::check_all_named(control, running, (&target, &others))?;
+            }
             let lost = old.map(|one| one.out(&config)).transpose()?.unwrap_or_default();
             let attachment = Attachment { config: &config, out: &out, options, lost: &lost };
-            attach(control, &target, &attachment, old)?;
+            let targets: Vec<_> = std::iter::once(&target).chain(&others).collect();
+            attach(control, &targets, &attachment, old)?;
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
 }
 
 /// The configuration with what it leaves to the host, once it is known that it can be loaded.
-fn prepare(target: &Target, options: &BalanceOptions) -> Result<Config> {
+fn prepare((target, others): (&Target, &[Target]), options: &BalanceOptions) -> Result<Config> {
     let control = target.slot.control();
     let config = with_sources(options.config.clone())?;
-    neighbours::check_forwarding(&target.interface, &config)?;
+    for one in std::iter::once(target).chain(others) {
+        neighbours::check_forwarding(&one.interface, &config)?;
+    }
+    nat::check_addresses(&target.interface, &config)?;
     check_lockout(control, target, &config, &options.placement)?;
     neighbours::resolve(control, &config)?;
     Ok(config)
@@ -222,7 +233,9 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
     neighbours::resolve(control, &config)?;
     let moved = balancer::update(&config, &running.maps()?.named())?.moved;
     let record = Record { balance: Some(config.clone()), ..record };
-    record.replace(&running.generation)?;
+    for (_, one) in nat::together(control, &running)? {
+        record.replace(&one.generation)?;
+    }
     Ok(changed(&target, running.mode, true, &config, moved))
 }
 
@@ -362,7 +375,10 @@ fn with_sources(mut config: Config) -> Result<Config> {
         if config.source(is_ipv4).is_some() {
             continue;
         }
-        let tunnelled = config.services.iter().filter(|one| one.delivery != Delivery::Mac);
+        let tunnelled = config
+            .services
+            .iter()
+            .filter(|one| !matches!(one.delivery, Delivery::Mac | Delivery::Nat));
         let mut backends = tunnelled.flat_map(|one| &one.backends).map(|one| one.address);
         let Some(backend) = backends.find(|one| one.is_ipv4() == is_ipv4) else { continue };
         let source = source_to(backend)
@@ -416,7 +432,7 @@ fn check_lockout(
     config: &Config,
     placement: &Placement,
 ) -> Result<()> {
-    let mut spec = Spec::parse(NAME, balancer::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     let program = (&spec, balancer::PROGRAM);
     lockout::check_program(control, program, target.place(), placement.lockout(), |engine| {
@@ -451,58 +467,49 @@ impl Attachment<'_> {
     }
 }
 
-/// Attaches the program, in place of `old`.
+/// Attaches a program to each interface, in place of `old`; they share their maps. There are
+/// several only with translation.
 fn attach(
     control: &Control,
-    target: &Target,
+    targets: &[&Target],
     attachment: &Attachment<'_>,
     old: Option<&Running>,
 ) -> Result<()> {
     let Attachment { config, out, options, .. } = attachment;
     let (placement, mut spec) = (&options.placement, spec(config, options)?);
     let old = old.map(|old| sync::prepare(old, config, &mut spec)).transpose()?.flatten();
-    let continued = |flows: &Map| match &old {
-        Some(old) => sync::continue_flows(old.named().flows, flows),
-        None => Ok(()),
-    };
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
-    by_frame_size(target.has_large_frames(), programs, |program| {
-        if composition::joins(target, placement)? {
-            let mut chain = chain::open(target)?;
-            chain.place(placement, link(&spec, program, placement))?;
-            let loaded = chain.load()?;
-            let map = |name: &str| loaded.map(NAME, name);
-            attachment.fill(control, &Maps::find(map)?, old.as_ref())?;
-            allow(map(balancer::TX)?, out)?;
-            let flows = map(balancer::FLOWS)?.duplicate()?;
-            loaded.commit()?;
-            return continued(&flows);
+    let large = targets.iter().any(|target| target.has_large_frames());
+    by_frame_size(large, programs, |program| {
+        let (mut transactions, mut shared, mut flows) = (Vec::new(), Vec::new(), None);
+        for (number, target) in targets.iter().enumerate() {
+            let loaded = nat::Program::load(target, (&spec, program), placement, &shared)?;
+            if number == 0 {
+                attachment.fill(control, &Maps::find(|name| loaded.map(name))?, old.as_ref())?;
+                allow(loaded.map(balancer::TX)?, out)?;
+                flows = Some(loaded.map(balancer::FLOWS)?.duplicate()?);
+                shared = loaded.tables(&spec)?;
+            }
+            transactions.push(loaded.install(target, program, placement)?);
         }
-        let object = target.load(&spec, (program, &[]), placement, Vec::new())?;
-        attachment.fill(control, &Maps::find(|name| object.map(name))?, old.as_ref())?;
-        allow(object.map(balancer::TX)?, out)?;
-        target.install(NAME, &object, program, placement)?.commit()?;
-        continued(object.map(balancer::FLOWS)?)
+        Transaction::commit_all(transactions)?;
+        match (&old, &flows) {
+            (Some(old), Some(flows)) => sync::continue_flows(old.named().flows, flows),
+            _ => Ok(()),
+        }
     })
 }
 
 /// The object with its options.
 fn spec(config: &Config, options: &BalanceOptions) -> Result<Spec> {
     let placement = &options.placement;
-    let mut spec = Spec::parse(NAME, balancer::OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     for (name, value) in &placement.set {
         spec.set_global_text(name, value)?;
     }
     Record::of_balancer(config, &options.out, placement).add_to(&mut spec, placement.mode);
     Ok(spec)
-}
-
-/// The program as a member.
-fn link(spec: &Spec, program: &str, placement: &Placement) -> ChainLink {
-    let mut spec = spec.clone();
-    spec.maps.extend(missing_labels(&spec));
-    ChainLink::new(placement.member(NAME, program), spec)
 }
 
 const NAME: &str = "balance";

@@ -67,7 +67,7 @@ pub struct BackendReport {
     pub packets: u64,
     /// Bytes of these packets as they came in, from the Ethernet header on.
     pub bytes: u64,
-    /// Flows that are remembered for it.
+    /// Flows that are remembered for it, translated ones among them.
     pub flows: u64,
 }
 
@@ -104,6 +104,12 @@ fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
     }
     let config = Record::read(&running.generation)?.and_then(|record| record.balance);
     let config = config.unwrap_or_default();
+    let groups = running.generation.map_if_kept(balancer::NAT_GROUPS)?;
+    if let (Some(groups), Some(nat)) = (groups, &config.nat) {
+        for (backend, count) in balancer::nat_flows(&groups, nat, monotonic_ns())? {
+            *flows.entry(backend).or_default() += count;
+        }
+    }
     let out = live.out(&config);
     let details = Details::read(&running.generation)?;
     let reading = Reading { live, counts, flows, out, details };

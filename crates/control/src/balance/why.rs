@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use functions::balancer::{self, Config, Constants, DecidedBy, Flow, Live, OBJECT, State};
+use functions::balancer::{self, Config, Constants, DecidedBy, Flow, Live, State};
 use serde::Serialize;
 use spec::Spec;
 use sys::thread::monotonic_ns;
@@ -81,7 +81,7 @@ fn explain(
 
 /// What the running program was loaded with.
 fn constants(config: &Config, record: &Record) -> Result<Constants> {
-    let mut spec = Spec::parse(NAME, OBJECT)?;
+    let mut spec = Spec::parse(NAME, config.object())?;
     config.apply(&mut spec)?;
     for (name, value) in pairs(&record.program.set) {
         spec.set_global_text(&name, &value)?;

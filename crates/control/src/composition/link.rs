@@ -112,7 +112,7 @@ pub fn code(target: &Target, generation: &Generation) -> Result<Code> {
         return Ok(Code { spec, program, may_count: false });
     }
     if let Some(config) = &record.balance {
-        let mut spec = Spec::parse(name, balancer::OBJECT)?;
+        let mut spec = Spec::parse(name, config.object())?;
         config.apply(&mut spec)?;
         for (global, value) in pairs(&record.program.set) {
             spec.set_global_text(&global, &value)?;

@@ -78,6 +78,30 @@ pub enum FunctionError {
     /// No tunnels are opened at the interface.
     #[error("no tunnels are opened at {interface}: `xway balance backend {interface} --from …`")]
     NoBackend { interface: String },
+    /// Packets to backends would come from an address that this host does not have.
+    #[error(
+        "{address} of `nat` is not an address of this host, so answers of backends would not \
+         arrive: `ip address add {address} dev {interface}`, or the interface of the backends"
+    )]
+    ForeignNatAddress { interface: String, address: std::net::IpAddr },
+    /// The running balancer translates addresses in another way, or on other interfaces.
+    #[error(
+        "the balancer of {interface} was loaded with other `nat`, for other deliveries, or for \
+         other interfaces: load it again with `--replace`, which ends translated flows"
+    )]
+    NatChanged { interface: String },
+    /// A balancer on several interfaces is one change, and other programs of one of them another.
+    #[error(
+        "the balancer of {interface} translates on several interfaces, so it cannot change \
+         together with other programs: change it alone first"
+    )]
+    NatTogether { interface: String },
+    /// A balancer that translates runs on an interface that is not named.
+    #[error(
+        "the balancer runs on {} as one: name {omitted} with `--out`, or detach it first",
+        interfaces.join(" and ")
+    )]
+    BalanceOmitted { interfaces: Vec<String>, omitted: String },
     /// No router runs on the interface.
     #[error("no router runs on {interface}: `xway route show` lists routers")]
     NoRouter { interface: String },

@@ -13,10 +13,11 @@ pub enum Delivery {
     Gue = 1,
     Geneve = 2,
     Mac = 3,
+    Nat = 4,
 }
 
 impl Delivery {
-    pub const ALL: [Self; 4] = [Self::Ipip, Self::Gue, Self::Geneve, Self::Mac];
+    pub const ALL: [Self; 5] = [Self::Ipip, Self::Gue, Self::Geneve, Self::Mac, Self::Nat];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -25,6 +26,7 @@ impl Delivery {
             Self::Gue => "gue",
             Self::Geneve => "geneve",
             Self::Mac => "mac",
+            Self::Nat => "nat",
         }
     }
 }
@@ -40,10 +42,13 @@ pub enum Event {
     Evicted = 4,
     ByFormer = 5,
     ByFlow = 6,
+    NatBegan = 7,
+    NatReplaced = 8,
+    NatMoved = 9,
 }
 
 impl Event {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Remembered,
         Self::Noted,
         Self::NoteReplaced,
@@ -51,6 +56,9 @@ impl Event {
         Self::Evicted,
         Self::ByFormer,
         Self::ByFlow,
+        Self::NatBegan,
+        Self::NatReplaced,
+        Self::NatMoved,
     ];
 
     /// As counters, JSON and options spell it.
@@ -63,6 +71,9 @@ impl Event {
             Self::Evicted => "evicted",
             Self::ByFormer => "by-former",
             Self::ByFlow => "by-flow",
+            Self::NatBegan => "nat-began",
+            Self::NatReplaced => "nat-replaced",
+            Self::NatMoved => "nat-moved",
         }
     }
 }
@@ -113,10 +124,14 @@ pub enum Reason {
     NoEgress = 15,
     NoHeadroom = 16,
     NoChecksum = 17,
+    Returned = 18,
+    NatFull = 19,
+    NoFlow = 20,
+    Ttl = 21,
 }
 
 impl Reason {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -135,6 +150,10 @@ impl Reason {
         Self::NoEgress,
         Self::NoHeadroom,
         Self::NoChecksum,
+        Self::Returned,
+        Self::NatFull,
+        Self::NoFlow,
+        Self::Ttl,
     ];
 
     /// As counters, JSON and options spell it.
@@ -158,6 +177,10 @@ impl Reason {
             Self::NoEgress => "no-egress",
             Self::NoHeadroom => "no-headroom",
             Self::NoChecksum => "no-checksum",
+            Self::Returned => "returned",
+            Self::NatFull => "nat-full",
+            Self::NoFlow => "no-flow",
+            Self::Ttl => "ttl",
         }
     }
 }

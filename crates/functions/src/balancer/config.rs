@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -31,6 +32,9 @@ pub struct Config {
     /// Other balancers of the same services, which remember flows for each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<Sync>,
+    /// How addresses are translated, for services that are delivered by `nat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat: Option<Nat>,
     #[serde(rename = "service")]
     pub services: Vec<Service>,
 }
@@ -47,6 +51,21 @@ pub struct Sync {
     pub peers: Vec<SocketAddr>,
     /// File with the secret that authenticates messages.
     pub key_file: PathBuf,
+}
+
+/// How packets are translated, for all services that ask for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nat {
+    /// Addresses of this host that packets to backends come from: an address or a network of each
+    /// family.
+    pub source: Vec<Network>,
+    /// Seconds after which a TCP connection without packets is forgotten.
+    #[serde(default = "tcp_idle_s")]
+    pub tcp_idle_s: u32,
+    /// Seconds after which UDP or echo without packets is forgotten.
+    #[serde(default = "idle_s")]
+    pub idle_s: u32,
 }
 
 /// Where clients send packets to, and which backends get them.
@@ -89,6 +108,9 @@ pub struct Backend {
     /// What names it in QUIC connection ids: one of each length that a configuration has.
     #[serde(default, skip_serializing_if = "ServerIds::is_empty")]
     pub server_id: ServerIds,
+    /// Port that it gets packets at, with translated addresses; that of the service by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<NonZeroU16>,
 }
 
 /// An address or a network, as text.
@@ -162,6 +184,8 @@ pub enum Delivery {
     Geneve(Tunnel),
     /// As they came, to the MAC address of the backend, which is on the same link.
     Mac,
+    /// With translated addresses, so that the backend answers the balancer.
+    Nat,
 }
 
 /// Where a UDP tunnel ends.
@@ -218,6 +242,21 @@ pub enum ConfigError {
          ranges; at most {most} are possible"
     )]
     Patterns { family: &'static str, count: usize, most: usize },
+    #[error(
+        "service `{service}`: delivery `nat` needs an address of the family of {to} that packets \
+         to backends come from: `nat = {{ source = [\"ADDRESS\"] }}` before the services"
+    )]
+    NoNatPool { service: String, to: Prefix },
+    #[error("service `{service}`: {to} and `source` of `nat`, {pool}, have an address in common")]
+    NatOverlap { service: String, to: Prefix, pool: Prefix },
+    #[error("`source` of `nat`: {0} has more than 32 addresses")]
+    NatPool(Prefix),
+    #[error("`nat`: flows cannot be kept for {0} s: expected 1 to 36000")]
+    NatIdle(u32),
+    #[error("service `{service}`: QUIC ids are not read where delivery is `nat`")]
+    QuicWithNat { service: String },
+    #[error("service `{service}`: backend {address} has a port, which only delivery `nat` changes")]
+    PortWithoutNat { service: String, address: IpAddr },
 }
 
 impl State {
@@ -249,6 +288,45 @@ impl Config {
             }
             service.check()?;
         }
+        self.check_nat()
+    }
+
+    /// Whether a service has its addresses translated, which takes another object.
+    #[must_use]
+    pub fn translates(&self) -> bool {
+        self.services.iter().any(|one| one.delivery == Delivery::Nat)
+    }
+
+    /// # Errors
+    /// A service cannot be translated.
+    fn check_nat(&self) -> Result<(), ConfigError> {
+        if let Some(nat) = &self.nat {
+            nat.check()?;
+        }
+        for service in &self.services {
+            let translates = service.delivery == Delivery::Nat;
+            if let Some(backend) = service.backends.iter().find(|one| one.port.is_some())
+                && !translates
+            {
+                let (service, address) = (service.name.clone(), backend.address);
+                return Err(ConfigError::PortWithoutNat { service, address });
+            }
+            let to = service.address.0;
+            let pool = self.nat.as_ref().and_then(|nat| nat.pool(to.address().is_ipv4()));
+            match pool {
+                None if translates => {
+                    return Err(ConfigError::NoNatPool { service: service.name.clone(), to });
+                }
+                Some(pool) if pool.contains(to.address()) || to.contains(pool.address()) => {
+                    return Err(ConfigError::NatOverlap {
+                        service: service.name.clone(),
+                        to,
+                        pool,
+                    });
+                }
+                _ => {}
+            }
+        }
         Ok(())
     }
 
@@ -257,6 +335,42 @@ impl Config {
     pub fn source(&self, is_ipv4: bool) -> Option<Prefix> {
         let mut all = self.source.iter().map(|one| one.0);
         all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+}
+
+impl Nat {
+    /// The pool of a family.
+    #[must_use]
+    pub fn pool(&self, is_ipv4: bool) -> Option<Prefix> {
+        let mut all = self.source.iter().map(|one| one.0);
+        all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+
+    /// All addresses of the pools.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.source.iter().flat_map(|one| {
+            let first = one.0.address();
+            (0..addresses_of(one.0)).map(move |number| nth(first, number))
+        })
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        for (number, one) in self.source.iter().enumerate() {
+            let is_ipv4 = |one: &Network| one.0.address().is_ipv4();
+            let mut earlier = self.source[..number].iter();
+            if let Some(other) = earlier.find(|other| is_ipv4(other) == is_ipv4(one)) {
+                return Err(ConfigError::Sources(other.0, one.0));
+            }
+            if one.0.longest() - one.0.length() > MOST_BITS {
+                return Err(ConfigError::NatPool(one.0));
+            }
+        }
+        for seconds in [self.tcp_idle_s, self.idle_s] {
+            if !(1..=MOST_IDLE_S).contains(&seconds) {
+                return Err(ConfigError::NatIdle(seconds));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -274,8 +388,13 @@ impl Service {
                 return Err(ConfigError::Backend { service: service(), address });
             }
             let is_same = address.is_ipv4() == self.address.0.address().is_ipv4();
-            if self.delivery == Delivery::Mac && !is_same {
-                let (delivery, to) = ("mac", self.address.0);
+            let of_same_family = match self.delivery {
+                Delivery::Mac => Some("mac"),
+                Delivery::Nat => Some("nat"),
+                _ => None,
+            };
+            if let Some(delivery) = of_same_family.filter(|_| !is_same) {
+                let to = self.address.0;
                 return Err(ConfigError::Family { service: service(), address, delivery, to });
             }
         }
@@ -300,6 +419,9 @@ impl Service {
         }
         let ids = self.backends.iter().map(|backend| (backend.address, &backend.server_id));
         quic::check(&self.quic, ids).map_err(quic)?;
+        if self.delivery == Delivery::Nat && !self.quic.is_empty() {
+            return Err(ConfigError::QuicWithNat { service: service() });
+        }
         match self.delivery {
             Delivery::Geneve(Tunnel { vni, .. }) if vni >> 24 != 0 => {
                 Err(ConfigError::Vni { service: service(), vni })
@@ -428,3 +550,28 @@ impl fmt::Display for Protocol {
 const fn one() -> u16 {
     1
 }
+
+const fn tcp_idle_s() -> u32 {
+    900
+}
+
+const fn idle_s() -> u32 {
+    120
+}
+
+/// Addresses of a pool.
+pub(super) fn addresses_of(pool: Prefix) -> u32 {
+    1 << (pool.longest() - pool.length()).min(MOST_BITS)
+}
+
+fn nth(first: IpAddr, number: u32) -> IpAddr {
+    match first {
+        IpAddr::V4(first) => (first.to_bits() + number).to_be_bytes().into(),
+        IpAddr::V6(first) => (first.to_bits() + u128::from(number)).to_be_bytes().into(),
+    }
+}
+
+/// Bits that a pool may leave open: 32 addresses, 128 MiB.
+const MOST_BITS: u8 = 5;
+/// The time of a table ends sooner than 65,536 units.
+const MOST_IDLE_S: u32 = 36_000;

@@ -16,7 +16,7 @@ use spec::{Expect, Map};
 
 use super::abi;
 use super::choice::{self, SLOTS, Table};
-use super::config::{Config, ConfigError, Service, State};
+use super::config::{Config, ConfigError, Delivery, Service, State};
 use super::memory::{Remembered, remembered};
 use super::service::{self, NO_TABLE, mapped};
 use super::{ACTIVE, BACKENDS, FLOWS, PATTERNS, SERVICES, TABLES, quic, tunnel};
@@ -420,7 +420,9 @@ impl<'a, M: Map> Work<'a, M> {
             moved.kept += usize::from(former[slot] != NONE);
         }
         entry.table = self.table(&new)?;
-        if former.iter().any(|number| *number != NONE) {
+        entry.former = NO_TABLE;
+        // Translated flows are all remembered, with their backends.
+        if service.delivery != Delivery::Nat && former.iter().any(|number| *number != NONE) {
             entry.former = self.table(&former)?;
         }
         Ok((entry, Some(moved)))

@@ -12,6 +12,7 @@ mod flow;
 pub mod health;
 mod live;
 mod memory;
+mod nat;
 mod object;
 mod outer;
 pub mod quic;
@@ -21,8 +22,8 @@ mod tunnel;
 
 pub use abi::Reason;
 pub use config::{
-    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Network, Ports, Protocol, Service,
-    State, Sync, Tunnel,
+    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports, Protocol,
+    Service, State, Sync, Tunnel,
 };
 pub use explain::{Constants, DecidedBy, Explanation, explain};
 pub use flow::Flow;
@@ -31,11 +32,14 @@ pub use live::{
     take_out, update,
 };
 pub use memory::Remembered;
+pub use nat::{NAT_ENTRIES, NAT_GROUPS, nat_flows};
 pub use outer::wrap;
 pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");
+/// The compiled program with address translation.
+pub const NAT_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer_nat.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_balancer";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is

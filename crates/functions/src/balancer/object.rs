@@ -4,13 +4,14 @@ use spec::Spec;
 
 use super::choice::{self, SLOTS};
 use super::config::{Config, Service};
-use super::{BACKENDS, COUNTS, FLOWS, HOPS, SERVICES, TABLES, abi, memory, quic, service};
+use super::{BACKENDS, COUNTS, FLOWS, HOPS, NAT_OBJECT, OBJECT, SERVICES, TABLES};
+use super::{abi, memory, quic, service};
 
 impl Config {
     /// Sets the program's constants, and sizes its maps with space for later changes.
     ///
     /// # Errors
-    /// The object is not that of `balancer`.
+    /// The object is not [`Config::object`].
     pub fn apply(&self, spec: &mut Spec) -> Result<(), spec::Error> {
         let backends: usize = self.services.iter().map(|one| one.backends.len()).sum();
         let keys: usize = self.services.iter().map(|one| service::keys(one).len()).sum();
@@ -39,13 +40,17 @@ impl Config {
         spec.set_global("balancer_aes_forward", &bytes(quic::forward()))?;
         spec.set_global("balancer_aes_backward", &bytes(quic::backward()))?;
         spec.set_global("balancer_aes_inverse", &quic::inverse())?;
-        match &self.key {
-            Some(key) => {
-                let seeds: Vec<u8> = seeds(key).iter().flat_map(|one| one.to_le_bytes()).collect();
-                spec.set_global("balancer_seed", &seeds)
-            }
-            None => Ok(()),
+        if let Some(key) = &self.key {
+            let seeds: Vec<u8> = seeds(key).iter().flat_map(|one| one.to_le_bytes()).collect();
+            spec.set_global("balancer_seed", &seeds)?;
         }
+        self.apply_nat(spec)
+    }
+
+    /// The object that delivers as the services ask.
+    #[must_use]
+    pub fn object(&self) -> &'static [u8] {
+        if self.translates() { NAT_OBJECT } else { OBJECT }
     }
 }
 

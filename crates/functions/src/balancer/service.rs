@@ -6,12 +6,14 @@ use std::net::{IpAddr, SocketAddr};
 use packet::IpProtocol;
 
 use super::abi;
-use super::config::{Config, ConfigError, Datagrams, FlowKey, Ports, Protocol, Service};
+use super::config::{Config, ConfigError, Datagrams, Delivery, FlowKey, Ports, Protocol, Service};
 
 /// Patterns of a family: `BALANCER_PATTERNS`.
 const MOST: usize = 16;
 /// `BALANCER_KEEPS_DATAGRAMS`.
 pub(super) const KEEPS_DATAGRAMS: u32 = 1;
+/// `BALANCER_TRANSLATES`.
+const TRANSLATES: u32 = 2;
 /// `BALANCER_NO_TABLE`.
 pub(super) const NO_TABLE: u32 = u32::MAX;
 
@@ -98,13 +100,14 @@ pub(super) fn entry(service: &Service) -> abi::Service {
         }
     }
     let keeps = service.datagrams == Datagrams::Keep;
+    let translates = service.delivery == Delivery::Nat;
     abi::Service {
         source,
         dest,
         ports,
         table: 0,
         former: NO_TABLE,
-        flags: if keeps { KEEPS_DATAGRAMS } else { 0 },
+        flags: if keeps { KEEPS_DATAGRAMS } else { 0 } | if translates { TRANSLATES } else { 0 },
         id: id(&service.name),
         zero: 0,
     }

@@ -1,6 +1,7 @@
 //! A backend as the program delivers to it.
 
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 
 use packet::Prefix;
 
@@ -28,20 +29,21 @@ impl Delivery {
             Self::Gue(_) => abi::Delivery::Gue,
             Self::Geneve(_) => abi::Delivery::Geneve,
             Self::Mac => abi::Delivery::Mac,
+            Self::Nat => abi::Delivery::Nat,
         }
     }
 
     fn tunnel(self) -> Tunnel {
         match self {
             Self::Gue(tunnel) | Self::Geneve(tunnel) => tunnel,
-            Self::Ipip | Self::Mac => Tunnel::default(),
+            Self::Ipip | Self::Mac | Self::Nat => Tunnel::default(),
         }
     }
 
     /// Bytes between the outer IP header and the inner one.
     const fn shim(self) -> u8 {
         match self {
-            Self::Ipip | Self::Mac => 0,
+            Self::Ipip | Self::Mac | Self::Nat => 0,
             Self::Gue(_) => 8,
             Self::Geneve(_) => 16,
         }
@@ -61,7 +63,7 @@ impl Delivery {
             Self::Gue(Tunnel { port: 0, .. }) => GUE_PORT,
             Self::Geneve(Tunnel { port: 0, .. }) => GENEVE_PORT,
             Self::Gue(Tunnel { port, .. }) | Self::Geneve(Tunnel { port, .. }) => port,
-            Self::Ipip | Self::Mac => 0,
+            Self::Ipip | Self::Mac | Self::Nat => 0,
         }
     }
 
@@ -69,7 +71,7 @@ impl Delivery {
     #[must_use]
     pub fn overhead(self, backend: IpAddr) -> u8 {
         match (self, backend) {
-            (Self::Mac, _) => 0,
+            (Self::Mac | Self::Nat, _) => 0,
             (_, IpAddr::V4(_)) => 20 + self.shim(),
             (_, IpAddr::V6(_)) => 40 + self.shim(),
         }
@@ -79,7 +81,13 @@ impl Delivery {
 /// The entry of a backend.
 pub(super) fn entry(config: &Config, service: &Service, backend: &Backend) -> abi::Backend {
     let delivery = service.delivery;
-    let source = config.source(backend.address.is_ipv4());
+    let is_ipv4 = backend.address.is_ipv4();
+    let source = match (delivery, &config.nat) {
+        (Delivery::Nat, Some(nat)) => nat.addresses().find(|one| one.is_ipv4() == is_ipv4),
+        _ => None,
+    };
+    let source = source.and_then(|one| Prefix::new(one, if is_ipv4 { 32 } else { 128 }));
+    let source = source.or_else(|| config.source(is_ipv4));
     let (source, spread) =
         source.map_or(([0; 16], [0; 4]), |source| (mapped(source.address()), host_bits(source)));
     let mut flags = if backend.state == State::Down { DEAD } else { 0 };
@@ -92,7 +100,7 @@ pub(super) fn entry(config: &Config, service: &Service, backend: &Backend) -> ab
         spread,
         sum: sum(backend.address),
         vni: (delivery.tunnel().vni << 8).to_be_bytes(),
-        port: delivery.port().to_be_bytes(),
+        port: backend.port.map_or(delivery.port(), NonZeroU16::get).to_be_bytes(),
         overhead: delivery.overhead(backend.address),
         delivery: delivery.number() as u8,
         is_ipv6: u8::from(backend.address.is_ipv6()),

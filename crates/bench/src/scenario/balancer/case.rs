@@ -186,7 +186,7 @@ impl Case {
                         let ids = quic.iter().map(|quic| server_id(quic, number));
                         let server_id = ServerIds(ids.collect());
                         let address = backend(is_ipv6, number);
-                        Backend { address, weight: 1, state: State::Up, server_id }
+                        Backend { address, weight: 1, state: State::Up, server_id, port: None }
                     })
                     .collect(),
             })

@@ -155,8 +155,13 @@ pub fn adopt<M: Map>(
     let Some(number) = (0..capacity).find(|number| !live.backends.contains_key(number)) else {
         return Ok(None);
     };
-    let backend =
-        Backend { address, weight: 0, state: State::Drain, server_id: ServerIds::default() };
+    let backend = Backend {
+        address,
+        weight: 0,
+        state: State::Drain,
+        server_id: ServerIds::default(),
+        port: None,
+    };
     let entry = tunnel::entry(config, service, &backend);
     maps.backends.update(&key_of(number), &entry.to_bytes(), Expect::Any)?;
     live.backends.insert(number, entry);
