@@ -33,6 +33,8 @@ pub enum BalanceAction {
     Set(BalanceSetArgs),
     /// End the keeping of older connections with backends that drained
     Settle(BalanceSettleArgs),
+    /// Compare the balancer with katran's test fixtures, in the engine
+    Fixtures(BalanceFixturesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +57,12 @@ pub struct BalanceLoadArgs {
 pub struct BalanceCheckArgs {
     /// File of services, in TOML
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceFixturesArgs {
+    /// Checkout of katran, whose headers of fixtures are read and never executed
+    pub dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

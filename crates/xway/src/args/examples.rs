@@ -175,6 +175,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
+    (
+        "balance fixtures",
+        &[(
+            "Compare with the fixtures of a checkout of katran",
+            "balance fixtures ./katran --json",
+        )],
+    ),
     ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
     (
         "route start",

@@ -3,13 +3,14 @@
 use anyhow::Result;
 use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
 use functions::balancer::State;
+use runner::fixtures;
 use sys::signal::Stop;
 
 use super::live::{self, Pace};
 use super::{Context, Exit, confine};
 use crate::args::{
-    BalanceAction, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs, BalanceTopArgs,
-    BalanceWhyArgs,
+    BalanceAction, BalanceCheckArgs, BalanceFixturesArgs, BalanceLoadArgs, BalancePlanArgs,
+    BalanceTopArgs, BalanceWhyArgs,
 };
 use crate::view::say;
 
@@ -21,6 +22,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Plan(args) => return plan(args, context),
         BalanceAction::Top(args) => return top(args, context),
         BalanceAction::Why(args) => return why(args, context),
+        BalanceAction::Fixtures(args) => return compare_fixtures(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));
@@ -87,4 +89,15 @@ fn plan(args: &BalancePlanArgs, context: &Context) -> Result<Exit> {
     let (old, new) = (balance::read(&args.old)?, balance::read(&args.new)?);
     context.show(&balance::plan(&old, &new)?)?;
     Ok(Exit::Done)
+}
+
+/// # Errors
+/// The fixtures cannot be read. Differences without a reason are a negative result.
+fn compare_fixtures(args: &BalanceFixturesArgs, context: &Context) -> Result<Exit> {
+    let mut named = confine::begin()?;
+    named.input(&args.dir);
+    named.end()?;
+    let report = fixtures::compare(&fixtures::read(&args.dir)?)?;
+    context.show(&report)?;
+    Ok(if report.unexplained == 0 { Exit::Done } else { Exit::No })
 }
