@@ -10,6 +10,7 @@ mod assembly;
 mod capture;
 mod engine;
 mod filter;
+mod fixtures;
 mod log;
 mod object;
 mod report_file;
@@ -38,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "filter_engine", run: filter::engine },
     Target { name: "filter_plan", run: filter::plan },
     Target { name: "filter_read", run: filter::read },
+    Target { name: "fixtures", run: fixtures::header },
     Target { name: "flowspec", run: rules::flowspec },
     Target { name: "iptables", run: rules::iptables },
     Target { name: "nft_json", run: rules::nft_json },

@@ -37,6 +37,7 @@ mod entries;
 mod error;
 mod events;
 mod explain;
+pub mod fixtures;
 mod input;
 mod interrupt;
 mod job;

@@ -42,8 +42,7 @@ fn config(protocol: &str, backends: &[u8]) -> Config {
 }
 
 fn backend(number: u8) -> Backend {
-    let address = IpAddr::from([10, 0, 2, number]);
-    Backend { address, weight: 1, state: State::Up, server_id: Default::default(), port: None }
+    Backend::new(IpAddr::from([10, 0, 2, number]))
 }
 
 fn number<R: Balanced>(balancer: &mut Balancer<R>, packet: &[u8]) -> u8 {

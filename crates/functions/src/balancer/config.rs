@@ -271,6 +271,14 @@ impl State {
     }
 }
 
+impl Backend {
+    /// One that is up and has the weight 1.
+    #[must_use]
+    pub fn new(address: IpAddr) -> Self {
+        Self { address, weight: 1, state: State::Up, server_id: ServerIds::default(), port: None }
+    }
+}
+
 impl Config {
     /// Checks each service alone.
     pub(super) fn check_each(&self) -> Result<(), ConfigError> {

@@ -42,6 +42,8 @@ pub enum BalanceAction {
     Health(BalanceHealthArgs),
     /// Open tunnels on a backend, without tunnel devices; without --from, show what was received
     Backend(BalanceBackendArgs),
+    /// Compare the balancer with katran's test fixtures, in the engine
+    Fixtures(BalanceFixturesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -68,6 +70,12 @@ pub struct BalanceLoadArgs {
 pub struct BalanceCheckArgs {
     /// File of services, in TOML
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct BalanceFixturesArgs {
+    /// Checkout of katran, whose headers of fixtures are read and never executed
+    pub dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

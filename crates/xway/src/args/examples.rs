@@ -196,6 +196,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Show what was received in tunnels", "balance backend eth1"),
         ],
     ),
+    (
+        "balance fixtures",
+        &[(
+            "Compare with the fixtures of a checkout of katran",
+            "balance fixtures ./katran --json",
+        )],
+    ),
     ("balance settle", &[("End the keeping of older connections", "balance settle eth1")]),
     (
         "route start",

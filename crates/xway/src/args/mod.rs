@@ -36,8 +36,8 @@ pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, 
 pub use apply::{ApplyArgs, ConfirmArgs, SaveArgs};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, StatusArgs};
 pub use balance::{
-    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceHealthArgs, BalanceLoadArgs,
-    BalancePlanArgs, BalanceSyncArgs, BalanceTopArgs, BalanceWhyArgs,
+    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceFixturesArgs, BalanceHealthArgs,
+    BalanceLoadArgs, BalancePlanArgs, BalanceSyncArgs, BalanceTopArgs, BalanceWhyArgs,
 };
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use capture::{CaptureArgs, PointArg};

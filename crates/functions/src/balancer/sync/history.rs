@@ -12,7 +12,6 @@ use spec::{Expect, Map};
 use super::super::choice::{self, SLOTS};
 use super::super::config::{Backend, Config, State};
 use super::super::live::{self, LINE, Live, Maps, NONE, key_of, write_line, write_table};
-use super::super::quic::ServerIds;
 use super::super::service::{self, NO_TABLE};
 use super::super::tunnel;
 use super::wire::Name;
@@ -155,13 +154,7 @@ pub fn adopt<M: Map>(
     let Some(number) = (0..capacity).find(|number| !live.backends.contains_key(number)) else {
         return Ok(None);
     };
-    let backend = Backend {
-        address,
-        weight: 0,
-        state: State::Drain,
-        server_id: ServerIds::default(),
-        port: None,
-    };
+    let backend = Backend { weight: 0, state: State::Drain, ..Backend::new(address) };
     let entry = tunnel::entry(config, service, &backend);
     maps.backends.update(&key_of(number), &entry.to_bytes(), Expect::Any)?;
     live.backends.insert(number, entry);

@@ -9,13 +9,14 @@ use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
 use functions::backend::Config;
 use functions::balancer::{Network, State};
 use packet::Prefix;
+use runner::fixtures;
 use sys::signal::Stop;
 
 use super::live::{self, Pace};
 use super::{Context, Exit, confine};
 use crate::args::{
-    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceLoadArgs, BalancePlanArgs,
-    BalanceSyncArgs, BalanceTopArgs, BalanceWhyArgs,
+    BalanceAction, BalanceBackendArgs, BalanceCheckArgs, BalanceFixturesArgs, BalanceLoadArgs,
+    BalancePlanArgs, BalanceSyncArgs, BalanceTopArgs, BalanceWhyArgs,
 };
 use crate::view::say;
 
@@ -29,6 +30,7 @@ pub fn run(action: &BalanceAction, context: &Context) -> Result<Exit> {
         BalanceAction::Why(args) => return why(args, context),
         BalanceAction::Sync(args) => return sync(args, context),
         BalanceAction::Health(args) => return health::run(args, context),
+        BalanceAction::Fixtures(args) => return compare_fixtures(args, context),
         BalanceAction::Show => context.show(&balance::show(control)?)?,
         BalanceAction::Drain(args) => {
             let (service, state) = (args.service.clone(), Some(State::Drain));
@@ -134,4 +136,15 @@ fn backend(args: &BalanceBackendArgs, context: &Context) -> Result<Exit> {
     };
     context.show(&tunnels)?;
     Ok(Exit::Done)
+}
+
+/// # Errors
+/// The fixtures cannot be read. Differences without a reason are a negative result.
+fn compare_fixtures(args: &BalanceFixturesArgs, context: &Context) -> Result<Exit> {
+    let mut named = confine::begin()?;
+    named.input(&args.dir);
+    named.end()?;
+    let report = fixtures::compare(&fixtures::read(&args.dir)?)?;
+    context.show(&report)?;
+    Ok(if report.unexplained == 0 { Exit::Done } else { Exit::No })
 }

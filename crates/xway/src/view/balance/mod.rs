@@ -1,5 +1,6 @@
 //! Text of `balance`: services and backends, what a change moved or would move.
 
+mod fixtures;
 mod top;
 mod why;
 
