@@ -225,9 +225,9 @@ xway_global int balancer_by_plain_id(struct xdp_md *ctx, __u32 at, __u32 left, _
 }
 
 /*
- * The number of the backend that the id in a QUIC packet names, or BALANCER_NONE. `at` is the offset
- * in the frame of the payload of UDP, which has `left` bytes. A quoted packet is from the server:
- * its source id is the server's.
+ * The number of the backend that the id in a QUIC packet names, or BALANCER_NONE. `at` is the
+ * offset in the frame of the payload of UDP, which has `left` bytes. A quoted packet is from the
+ * server: its source id is the server's.
  */
 xway_global int balancer_by_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 set, __u32 is_quote)
 {

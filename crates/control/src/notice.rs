@@ -147,9 +147,7 @@ impl fmt::Display for Notice {
             Self::NotCounted(reason) => {
                 write!(f, "verdicts are not counted for this program: {reason}")
             }
-            Self::NotUndone(reason) => {
-                write!(f, "an interrupted change was not undone: {reason}")
-            }
+            Self::NotUndone(why) => write!(f, "an interrupted change was not undone: {why}"),
             Self::Completed { ifindex } => write!(
                 f,
                 "interface {ifindex}: the interrupted change was completed, because the kernel \

@@ -74,9 +74,9 @@ fn tell(bench: &mut Bench) {
              another source, ten million of them. gue6: IPv6 in GUE over IPv6 with the outer \
              checksum. moved: a segment of a connection that is older than a change of all \
              backends. none: a segment to a port without a service. strays: segments to ten \
-             million addresses without one. quic, quic-one-pass, quic-four-pass: datagrams as udp, of \
-             a service with QUIC connection ids, which name their backend: not encrypted, with one \
-             block of AES, and with four rounds, of which three suffice.",
+             million addresses without one. quic, quic-one-pass, quic-four-pass: datagrams as udp, \
+             of a service with QUIC connection ids, which name their backend: not encrypted, with \
+             one block of AES, and with four rounds, of which three suffice.",
         )
         .method(&format!(
             "katran: the unchanged program of the object that the environment variable {KATRAN} \

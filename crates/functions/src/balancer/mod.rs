@@ -1,8 +1,8 @@
 //! balancer: sends packets for services to backends, without state but where backends changed.
 //!
 //! The program is `bpf/balancer/balancer.bpf.c`; `bpf/balancer/balancer.abi.h` describes keys,
-//! tables and the memory of flows. [`choice`] gives slots to backends, [`quic`] reads connection ids,
-//! [`Config`] is what the user wants, [`update`] brings live maps there.
+//! tables and the memory of flows. [`choice`] gives slots to backends, [`quic`] reads connection
+//! ids, [`Config`] is what the user wants, [`update`] brings live maps there.
 
 pub mod abi;
 pub mod choice;

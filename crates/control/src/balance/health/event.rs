@@ -30,7 +30,7 @@ pub enum HealthEventKind {
     Down,
     /// Too many backends fail: no more is taken out.
     FailOpen,
-    /// That ended.
+    /// The limit is not reached any more.
     FailClosed,
     /// A backend cannot be checked.
     NotChecked,

@@ -10,9 +10,9 @@
 //! packet socket sees them before routing, reverse path filters and firewalls of this host do; a
 //! `SilentPort` keeps the kernel from resetting the connections.
 //!
-//! Rule: whether a backend is out is in the balancer's map of backends, beside its configured state,
-//! which is not changed. So it survives this process, other files of services and a restart; what a
-//! report has beyond that is in a map of details. Nothing here runs by itself: the caller waits for
+//! Rule: whether a backend is out is in the balancer's map of backends, beside its configured
+//! state, which is not changed. So it survives this process, other files of services and a restart;
+//! what a report has beyond that is in a map of details. There is no thread: the caller waits for
 //! [`Checker::fd`] and [`Checker::due`] and calls [`Checker::step`].
 
 mod balancer;
@@ -261,7 +261,8 @@ const CLAIM: &str = "health";
 const FOLLOW: Duration = Duration::from_secs(1);
 /// Packets that are read in a step; the rest waits for the next one.
 const MOST_PACKETS: usize = 4096;
-/// Passes ICMP, and TCP and UDP to ports from [`Ports::FIRST`] on. Packets begin with the IP header.
+/// Passes ICMP, and TCP and UDP to ports from [`Ports::FIRST`] on. Packets begin with the IP
+/// header.
 const FILTER: [(u16, u8, u8, u32); 19] = [
     (LOAD_BYTE, 0, 0, 0),
     (AND, 0, 0, 0xf0),

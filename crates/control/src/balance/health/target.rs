@@ -118,7 +118,7 @@ impl Target {
             return self.handle(step, delivery, means);
         };
         if now >= probe.deadline() && means.late > delivery.health.timeout.0 / 2 {
-            // This process did not run: the time is no result.
+            // This process did not run: the time has no meaning.
             (self.probe, self.next_at) = (None, now);
             return None;
         }

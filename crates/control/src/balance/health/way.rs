@@ -20,7 +20,7 @@ pub enum Way {
     None,
 }
 
-/// Next hops that were asked for.
+/// Next hops that the kernel was requested to resolve.
 #[derive(Debug)]
 pub struct Ways {
     netlink: Netlink,
@@ -36,7 +36,7 @@ impl Ways {
         Ok(Self { netlink: Netlink::open()?, routes, neighbours, read_at: Duration::ZERO })
     }
 
-    /// The way to a backend. What was asked for lately is not asked for again.
+    /// The way to a backend. What was resolved lately is not resolved again.
     pub fn find(&mut self, backend: IpAddr, now: Duration) -> Way {
         let known = self.routes.get(&backend).filter(|one| now < one.0 + FRESH);
         let hop = match known {

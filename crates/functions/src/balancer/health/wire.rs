@@ -38,8 +38,8 @@ pub enum Kind<'p> {
         sequence: u16,
         payload: &'p [u8],
     },
-    /// An ICMP error reports that a packet cannot be delivered, which had these addresses, protocol,
-    /// and first four or eight bytes of the transport.
+    /// An ICMP error reports that a packet cannot be delivered, which had these addresses, this
+    /// protocol, and these first four or eight bytes of the transport.
     Unreachable {
         from: IpAddr,
         to: IpAddr,

@@ -66,7 +66,7 @@ pub(in super::super) fn forward() -> [u64; 256] {
     sbox().map(|byte| doubled(byte, FORWARD))
 }
 
-/// The same of their inverses.
+/// Products of their inverses.
 pub(in super::super) fn backward() -> [u64; 256] {
     inverse().map(|byte| doubled(byte, BACKWARD))
 }

@@ -57,13 +57,15 @@ pub enum QuicError {
     #[error("QUIC configuration {0} is listed twice")]
     Twice(u8),
     #[error(
-        "QUIC configuration {config}: {server_id} bytes of server id and {nonce} of nonce; expected \
-         at least 1 and 4, together at most {MOST_LENGTH}"
+        "QUIC configuration {config}: {server_id} bytes of server id and {nonce} of nonce; \
+         expected at least 1 and 4, together at most {MOST_LENGTH}"
     )]
     Lengths { config: u8, server_id: u8, nonce: u8 },
     #[error("backend {address} has no server id of {length} bytes for QUIC configuration {config}")]
     Missing { address: IpAddr, length: u8, config: u8 },
-    #[error("backend {address}: no QUIC configuration has server ids of {} bytes: {id}", id.0.len())]
+    #[error(
+        "backend {address}: no QUIC configuration has server ids of {} bytes: {id}", id.0.len()
+    )]
     Length { address: IpAddr, id: ServerId },
     #[error("backends {first} and {second} have the server id {id}")]
     Shared { first: IpAddr, second: IpAddr, id: ServerId },
