@@ -23,8 +23,9 @@ impl Interrupt {
         self.count() > 0
     }
 
-    /// A condition that holds until the next request.
-    pub(crate) fn until_next(&self) -> impl FnMut() -> bool + Send + use<> {
+    /// A condition that holds until the next request. Its clones hold until the same one: a second
+    /// condition would miss a request that came while it was made.
+    pub(crate) fn until_next(&self) -> impl Fn() -> bool + Clone + Send + use<> {
         let (interrupt, before) = (self.clone(), self.count());
         move || interrupt.count() == before
     }

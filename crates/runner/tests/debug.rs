@@ -425,6 +425,29 @@ fn a_program_without_lines_goes_by_instructions() {
     assert!(debugger.source_lines().is_empty());
 }
 
+/// A request that arrives while a motion begins ends it, and is not taken for an earlier one.
+#[test]
+fn a_request_at_the_beginning_of_a_motion_ends_it() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    let capture = Capture::new("requested", &[2; 5000]);
+    let options = capture.options("locals", "locals_first");
+    // From `u32::MAX` on: not used yet, then 0 once, then 1.
+    let calls = Arc::new(AtomicU32::new(u32::MAX));
+    let seen = Arc::clone(&calls);
+    let requests = move || match seen.load(Relaxed) {
+        u32::MAX => 0,
+        before => seen.swap(before + 1, Relaxed).min(1),
+    };
+    let callbacks = Callbacks::default().with_interrupt(Interrupt::new(requests));
+    let mut debugger = Debugger::open(&options, callbacks).unwrap();
+    debugger.break_at(&"fault".parse().unwrap(), None).unwrap();
+    calls.store(0, Relaxed);
+    let ended = debugger.go(Motion::Continue, Forward);
+    assert!(matches!(ended, Err(Error::MotionInterrupted { .. })), "{ended:?}");
+}
+
 /// Requests that come one after the other.
 fn counting() -> impl Fn() -> u32 + Send + Sync {
     let count = std::sync::atomic::AtomicU32::new(0);

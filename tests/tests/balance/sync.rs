@@ -320,11 +320,12 @@ fn what_is_forged_replayed_or_cut_changes_nothing_and_is_counted() {
             pair.load(which, backends, NO_WAIT);
         }
     }
-    let wire = Capture::open(&pair.net.b, "eth0").unwrap();
     let (a, b) = (pair.sync(A), pair.sync(B));
     pair.open(A);
     let flows = pair.flows(A);
     pair.until_flows(B, flows);
+    // From here on B receives everything: a datagram that was lost is no replay.
+    let wire = Capture::open(&pair.net.b, "eth0").unwrap();
     let frames = datagrams(&wire, 4, |_| true);
     a.kill();
     let refused = |report: &Value, reason: &str| report["refused"][reason].as_u64().unwrap_or(0);

@@ -15,7 +15,7 @@ use crate::declaration::table::pairs;
 use crate::declaration::{Declaration, DeclarationError, Kind, Program, Reason, protected};
 use crate::detection::AutoOptions;
 use crate::drop::{self, DropOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, FunctionError, Result};
 use crate::filter::update::Update;
 use crate::filter::{ApplyOptions, FilterPlacement, ruleset, source, temporary};
 use crate::lockout::Lockout;
@@ -200,6 +200,9 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
         }
         Kind::Balance { services } => {
             let (config, out) = (balance::read(services)?, table.out.clone());
+            if config.translates() && !out.is_empty() {
+                return Err(FunctionError::NatDeclared.into());
+            }
             Request::Balance(Box::new(BalanceOptions {
                 config,
                 out,

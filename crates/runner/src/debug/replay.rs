@@ -40,12 +40,13 @@ impl Replay<'_> {
     /// The engine refuses the object or a packet, or a request to end the run came.
     pub fn run<V: Visitor>(&self, first: u64, visitor: V) -> Result<V> {
         let mut vm = Vm::observable(&self.setup)?;
-        let is_done = self.interruptible(&mut vm);
+        let proceeds = self.interrupt.until_next();
+        let is_done = interruptible(&mut vm, proceeds.clone());
         let (object, maps) = (Arc::clone(&self.object), vm.maps().to_vec());
         let (tracker, received) = (Tracker::default(), Received::default());
         let pass = Pass { visitor, object, maps, tracker, packet: 0, received, is_done };
         let pass = Arc::new(Mutex::new(pass));
-        let (mut capture, mut proceeds) = (self.capture()?, self.interrupt.until_next());
+        let mut capture = self.capture()?;
         while let Some(packet) = capture.next()? {
             if packet.number.is_multiple_of(ROUND) && !proceeds() {
                 return Err(Error::MotionInterrupted { packet: packet.number });
@@ -74,14 +75,14 @@ impl Replay<'_> {
         capture.for_program(&self.setup.program);
         Ok(capture)
     }
+}
 
-    /// Ends runs of the machine after a request, or when the returned flag is set.
-    fn interruptible(&self, vm: &mut Vm) -> Arc<AtomicBool> {
-        let is_done = Arc::new(AtomicBool::new(false));
-        let (flag, mut proceeds) = (Arc::clone(&is_done), self.interrupt.until_next());
-        vm.worker().set_interrupt(Some(Box::new(move || flag.load(Relaxed) || !proceeds())));
-        is_done
-    }
+/// Ends runs of the machine after a request, or when the returned flag is set.
+fn interruptible(vm: &mut Vm, proceeds: impl Fn() -> bool + Send + 'static) -> Arc<AtomicBool> {
+    let is_done = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_done);
+    vm.worker().set_interrupt(Some(Box::new(move || flag.load(Relaxed) || !proceeds())));
+    is_done
 }
 
 /// The hook of a replay.
