@@ -324,7 +324,8 @@ fn only_the_backend_of_a_flow_is_answered_for<R: Balanced>() {
         change(&mut ends);
         ends.back()
     };
-    let wrong: [(&str, fn(&mut Ends)); 4] = [
+    type Change = (&'static str, fn(&mut Ends));
+    let wrong: [Change; 4] = [
         ("address", |ends| ends.to.0 = "10.0.2.11".parse().unwrap()),
         ("port", |ends| ends.to.1 = PORT + 1),
         ("own port", |ends| ends.from.1 ^= 1),

@@ -128,6 +128,7 @@ mod tests {
             address: [10, 0, 1, n].into(),
             weight: 1,
             state: "up",
+            health: None,
             packets,
             bytes: 100 * packets,
             flows: 0,
@@ -137,6 +138,8 @@ mod tests {
             address: "192.0.2.1/32".to_owned(),
             protocol: "tcp".to_owned(),
             port: "80".to_owned(),
+            check: None,
+            fails_open: false,
             backends,
         };
         let [one, two, three] = packets;

@@ -1,7 +1,7 @@
 //! Balancers as metrics: `xway_balance_*`.
 
 use super::{Labels, Sheet};
-use crate::balance::{BackendReport, BalanceReport};
+use crate::balance::{BackendReport, BalanceReport, BalancerReport, ServiceReport};
 
 /// One reading.
 pub(super) fn add(sheet: &mut Sheet, shown: &BalanceReport) {
@@ -17,6 +17,30 @@ pub(super) fn add(sheet: &mut Sheet, shown: &BalanceReport) {
     sheet.levels("balance_backend_flows", help, level(|one| one.flows));
     let help = "Share of new connections of a backend, relative to those of others";
     sheet.levels("balance_backend_weight", help, level(|one| u64::from(one.weight)));
+    let healthy = shown.balancers.iter().flat_map(|balancer| {
+        let of_service = |service: &ServiceReport| {
+            let checked =
+                service.backends.iter().filter_map(|one| Some((one, one.health.as_ref()?)));
+            let rows = checked.map(|(one, health)| {
+                let is_up = f64::from(u8::from(health.state == "up"));
+                (labels(balancer, service, one), is_up)
+            });
+            rows.collect::<Vec<_>>()
+        };
+        balancer.services.iter().flat_map(of_service)
+    });
+    let help = "Whether a backend that is checked was found up";
+    sheet.levels("balance_backend_healthy", help, healthy.collect::<Vec<_>>());
+    let open = shown.balancers.iter().flat_map(|balancer| {
+        let services = balancer.services.iter().filter(|one| one.check.is_some());
+        services.map(|one| {
+            let labels =
+                vec![("interface", balancer.interface.clone()), ("service", one.name.clone())];
+            (labels, f64::from(u8::from(one.fails_open)))
+        })
+    });
+    let help = "Whether backends that fail are in use because too many do";
+    sheet.levels("balance_service_fails_open", help, open.collect::<Vec<_>>());
     let help = "Whether a backend gets new connections";
     sheet.levels("balance_backend_up", help, level(|one| u64::from(one.state == "up")));
     let events = shown.balancers.iter().flat_map(|balancer| {
@@ -35,22 +59,25 @@ fn rows(shown: &BalanceReport, value: fn(&BackendReport) -> u64) -> Vec<(Labels,
     for balancer in &shown.balancers {
         for service in &balancer.services {
             for backend in &service.backends {
-                let labels = vec![
-                    ("interface", balancer.interface.clone()),
-                    ("service", service.name.clone()),
-                    ("backend", backend.address.to_string()),
-                ];
-                rows.push((labels, value(backend)));
+                rows.push((labels(balancer, service, backend), value(backend)));
             }
         }
     }
     rows
 }
 
+fn labels(balancer: &BalancerReport, service: &ServiceReport, backend: &BackendReport) -> Labels {
+    vec![
+        ("interface", balancer.interface.clone()),
+        ("service", service.name.clone()),
+        ("backend", backend.address.to_string()),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::balance::{BalancerReport, ServiceReport};
+    use crate::balance::HealthReport;
 
     #[test]
     fn backends_and_events_have_labels() {
@@ -58,6 +85,11 @@ mod tests {
             address: [10, 0, 1, 7].into(),
             weight: 2,
             state: "drain",
+            health: Some(HealthReport {
+                state: "down".to_owned(),
+                for_s: Some(1.0),
+                reason: "connection refused".to_owned(),
+            }),
             packets: 12,
             bytes: 1200,
             flows: 3,
@@ -67,6 +99,8 @@ mod tests {
             address: "192.0.2.1/32".to_owned(),
             protocol: "tcp".to_owned(),
             port: "80".to_owned(),
+            check: Some("tcp"),
+            fails_open: false,
             backends: vec![backend],
         };
         let balancer = BalancerReport {
@@ -84,6 +118,8 @@ mod tests {
             format!("xway_balance_backend_flows{labels} 3"),
             format!("xway_balance_backend_weight{labels} 2"),
             format!("xway_balance_backend_up{labels} 0"),
+            format!("xway_balance_backend_healthy{labels} 0"),
+            "xway_balance_service_fails_open{interface=\"eth0\",service=\"web\"} 0".to_owned(),
             "xway_balance_flow_events_total{interface=\"eth0\",event=\"evicted\"} 5".to_owned(),
         ] {
             assert!(text.contains(&line), "{line}\n{text}");

@@ -216,7 +216,7 @@ impl TryFrom<f64> for Share {
         if (0.0..=1.0).contains(&share) {
             return Ok(Self((share * f64::from(MILLION)).round() as u32));
         }
-        Err(ParseError::new(&share.to_string(), "not a share from 0 to 1"))
+        Err(ParseError::new(share.to_string(), "not a share from 0 to 1"))
     }
 }
 

@@ -124,7 +124,7 @@ impl<'p> Segment<'p> {
         let mut bytes = [self.source.to_be_bytes(), self.dest.to_be_bytes()].concat();
         bytes.extend(self.sequence.to_be_bytes());
         bytes.extend(self.acknowledged.to_be_bytes());
-        bytes.extend([((20 + options.len()) / 4 << 4) as u8, self.flags]);
+        bytes.extend([(((20 + options.len()) / 4) << 4) as u8, self.flags]);
         bytes.extend(WINDOW.to_be_bytes());
         bytes.extend([0; 4]);
         bytes.extend(options);

@@ -76,7 +76,7 @@ impl Halves {
 
     /// Clears what is the other half's.
     fn clear(&mut self) {
-        if self.length % 2 != 0 {
+        if !self.length.is_multiple_of(2) {
             let last = self.left.len() - 1;
             self.left[last] &= 0xf0;
             self.right[0] &= 0x0f;
@@ -105,7 +105,7 @@ impl Halves {
     fn join(self) -> Vec<u8> {
         let mut bytes = self.left;
         let mut right = &self.right[..];
-        if self.length % 2 != 0 {
+        if !self.length.is_multiple_of(2) {
             let middle = bytes.len() - 1;
             bytes[middle] |= right[0];
             right = &right[1..];

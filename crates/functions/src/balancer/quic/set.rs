@@ -259,7 +259,7 @@ fn entry(config: &QuicConfig) -> Config {
     let length = config.length();
     let half = length.div_ceil(2);
     let (mut left, mut right) = (first_bytes(half), first_bytes(half));
-    if length % 2 != 0 {
+    if !length.is_multiple_of(2) {
         left ^= 0xf << (8 * (half - 1));
         right ^= 0xf0;
     }
