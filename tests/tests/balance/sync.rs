@@ -324,7 +324,7 @@ fn what_is_forged_replayed_or_cut_changes_nothing_and_is_counted() {
     pair.open(A);
     let flows = pair.flows(A);
     pair.until_flows(B, flows);
-    // From here on B receives everything: a datagram that was lost is no replay.
+    // From here on B receives everything: one that was lost would be accepted.
     let wire = Capture::open(&pair.net.b, "eth0").unwrap();
     let frames = datagrams(&wire, 4, |_| true);
     a.kill();

@@ -22,7 +22,7 @@ const ONE_OF: [&str; 3] = ["capture.o", "filter.o", "test/nature.o"];
 
 /// Objects that are too large for the verifier unless it verifies global functions one by one:
 /// assembly source has no types of functions, which make them global.
-const BY_FUNCTION: [&str; 2] = ["balancer.o", "balancer_nat.o"];
+const BY_FUNCTION: [&str; 3] = ["backend.o", "balancer.o", "balancer_nat.o"];
 
 /// Objects that call kernel functions: libbpf 1.7 refuses them (`EINVAL`) before it loads any
 /// program, some of which are not for the verifier anyhow, or only for one device. Their maps are
