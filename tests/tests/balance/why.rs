@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use functions::balancer::{
-    self, Config, Constants, DecidedBy, Explanation, Live, OBJECT, Protocol, State,
+    self, Config, Constants, DecidedBy, Explanation, Live, OBJECT, Protocol, Query, State,
 };
 use lab::frame::{Flow, TcpFlags};
 use spec::Spec;
@@ -17,6 +17,7 @@ stories! {
     flows_are_explained_by_all_keys_of_both_families
     flows_are_explained_after_changes
     what_is_for_no_service_has_no_explanation
+    quic_ids_decide_before_the_slot
 }
 
 const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
@@ -75,7 +76,8 @@ impl<'c> Reading<'c> {
         flow: &balancer::Flow,
     ) -> Option<Explanation<'c>> {
         let maps = (&balancer.maps(), &self.live);
-        balancer::explain(self.config, &self.constants, maps, flow, R::now()).unwrap()
+        let query = Query { flow, quic_id: &[] };
+        balancer::explain(self.config, &self.constants, maps, query, R::now()).unwrap()
     }
 
     /// The backend, that of a new connection, and what decided.
@@ -176,5 +178,41 @@ fn what_is_for_no_service_has_no_explanation<R: Balanced>() {
     ] {
         let found = reading.find(&balancer, &flow.parse().unwrap());
         assert_eq!(found.is_some(), is_explained, "{flow}");
+    }
+}
+
+fn quic_ids_decide_before_the_slot<R: Balanced>() {
+    let rows = |number: u8| {
+        format!("[[service.backend]]\naddress = '10.0.2.{number}'\nserver_id = '0{number:x}'\n")
+    };
+    let mut config: Config = toml::from_str(&format!(
+        "source = ['10.0.2.1']\n[[service]]\nname = 'web'\naddress = '192.0.2.7'\n\
+         protocol = 'udp'\n[[service.quic]]\nconfig = 1\nserver_id_length = 1\n\
+         nonce_length = 6\n{}{}",
+        rows(10),
+        rows(11)
+    ))
+    .unwrap();
+    let mut balancer = Balancer::<R>::new(&config);
+    for is_down in [false, true] {
+        if is_down {
+            config.services[0].backends[1].state = State::Down;
+            balancer.update(&config).unwrap();
+        }
+        let reading = Reading::new(&balancer, &config);
+        for port in PORTS {
+            let flow = client("192.0.2.7", port);
+            let id = config.services[0].quic[0].id(&[0x0b], &[7; 6]).unwrap();
+            let packet = flow.udp(&[&[0x40][..], &id, &[0xa5; 20]].concat()).unwrap();
+            let flow = text(&flow, Protocol::Udp);
+            let query = Query { flow: &flow, quic_id: &id };
+            let maps = (&balancer.maps(), &reading.live);
+            let constants = &reading.constants;
+            let found = balancer::explain(&config, constants, maps, query, R::now()).unwrap();
+            let found = found.unwrap();
+            let backend = reading.live.address(found.backend.unwrap()).unwrap();
+            assert_eq!(found.by, if is_down { DecidedBy::Slot } else { DecidedBy::Id });
+            assert_eq!(backend, balancer.backend(&packet), "{port}");
+        }
     }
 }

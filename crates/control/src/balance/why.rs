@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use functions::balancer::{self, Config, Constants, DecidedBy, Flow, Live, State};
+use functions::balancer::{self, Config, Constants, DecidedBy, Live, Query, State};
 use serde::Serialize;
 use spec::Spec;
 use sys::thread::monotonic_ns;
@@ -26,8 +26,9 @@ pub struct BalanceExplanation {
     pub slot: u16,
     /// Address of the backend that packets of the flow go to; `null` if the service has none.
     pub backend: Option<IpAddr>,
-    /// What decided that: `slot`, `flow` (remembered since the last change), `former` (older than
-    /// the last change) or `drain` (the same, and the backend gets no new connections).
+    /// What decided that: `slot`, `id` (the QUIC connection ID), `flow` (remembered since the last
+    /// change), `former` (older than the last change) or `drain` (the same, and the backend gets no
+    /// new connections).
     pub by: &'static str,
     /// Address of the backend that a new connection of the flow goes to.
     pub new: Option<IpAddr>,
@@ -41,21 +42,21 @@ pub struct BalanceExplanation {
 pub fn why(
     control: &Control,
     interface: Option<&str>,
-    flow: &Flow,
+    query: Query<'_>,
 ) -> Result<Vec<BalanceExplanation>> {
     let mut all = balancers(control)?;
     all.retain(|(name, _)| interface.is_none_or(|only| only == name));
     if let (true, Some(interface)) = (all.is_empty(), interface) {
         return Err(FunctionError::NoBalancer { interface: interface.to_owned() }.into());
     }
-    let explained = all.into_iter().map(|(name, running)| explain(name, &running, flow));
+    let explained = all.into_iter().map(|(name, running)| explain(name, &running, query));
     Ok(explained.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 fn explain(
     interface: String,
     running: &Running,
-    flow: &Flow,
+    query: Query<'_>,
 ) -> Result<Option<BalanceExplanation>> {
     let record = Record::read(&running.generation)?.unwrap_or_default();
     let config = record.balance.clone().unwrap_or_default();
@@ -63,7 +64,7 @@ fn explain(
     let maps = running.maps()?;
     let live = Live::read(&maps.named())?;
     let maps = (&maps.named(), &live);
-    let found = balancer::explain(&config, &constants, maps, flow, monotonic_ns())?;
+    let found = balancer::explain(&config, &constants, maps, query, monotonic_ns())?;
     Ok(found.map(|found| {
         let address = |number: Option<u16>| live.address(number?);
         let backend = address(found.backend);
@@ -73,7 +74,7 @@ fn explain(
             DecidedBy::Former if drains => "drain",
             by => by.name(),
         };
-        let (flow, service) = (flow.to_string(), found.service.name.clone());
+        let (flow, service) = (query.flow.to_string(), found.service.name.clone());
         let (slot, new) = (found.slot, address(found.new));
         BalanceExplanation { interface, flow, service, slot, backend, by, new }
     }))

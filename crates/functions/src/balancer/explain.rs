@@ -22,6 +22,8 @@ pub enum DecidedBy {
     Former,
     /// The memory of flows, because it began after the change.
     Flow,
+    /// The QUIC connection ID.
+    Id,
 }
 
 impl DecidedBy {
@@ -32,8 +34,17 @@ impl DecidedBy {
             Self::Slot => "slot",
             Self::Former => "former",
             Self::Flow => "flow",
+            Self::Id => "id",
         }
     }
+}
+
+/// A packet of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'q> {
+    pub flow: &'q Flow,
+    /// Its QUIC destination connection ID; empty if it has none.
+    pub quic_id: &'q [u8],
 }
 
 /// What a balancer does with a flow.
@@ -75,9 +86,10 @@ pub fn explain<'c, M: Map>(
     config: &'c Config,
     constants: &Constants,
     (maps, live): (&Maps<'_, M>, &Live),
-    flow: &Flow,
+    query: Query<'_>,
     now: u64,
 ) -> Result<Option<Explanation<'c>>, M::Error> {
+    let Query { flow, quic_id } = query;
     let service = service::of_flow(config, flow.protocol, flow.service);
     let entry = service.and_then(|one| live.service(service::id(&one.name)));
     let (Some(service), Some(entry)) = (service, entry) else { return Ok(None) };
@@ -89,6 +101,12 @@ pub fn explain<'c, M: Map>(
         table => live::slot(maps.tables, table, slot)?,
     };
     let explained = |backend, by| Some(Explanation { service, slot, backend, by, new: current });
+    if flow.protocol == Protocol::Udp
+        && let Some(named) = live::by_id(maps, entry, quic_id)?
+        && !live.is_dead(named)
+    {
+        return Ok(explained(Some(named), DecidedBy::Id));
+    }
     let Some(former) = former else { return Ok(explained(current, DecidedBy::Slot)) };
     let kind = match flow.protocol {
         Protocol::Tcp => Kind::Flow,

@@ -25,7 +25,7 @@ pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports, Protocol,
     Service, State, Sync, Tunnel,
 };
-pub use explain::{Constants, DecidedBy, Explanation, explain};
+pub use explain::{Constants, DecidedBy, Explanation, Query, explain};
 pub use flow::Flow;
 pub use live::{
     Change, Error, Live, Maps, Moved, NONE, Out, by_id, flows, generation, settle, slots, table,

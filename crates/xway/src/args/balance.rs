@@ -10,6 +10,7 @@ use functions::balancer::Flow;
 use packet::Prefix;
 
 use super::attach::Placement;
+use super::generate::{Bytes, hex};
 use super::value::duration;
 
 /// Arguments of `set` of which one is required.
@@ -98,6 +99,10 @@ pub struct BalanceWhyArgs {
     /// Protocol, client and service, such as 'tcp 10.0.0.7:4000 192.0.2.1:80'; of an echo request
     /// the identifier, and no port of the service: 'icmp 10.0.0.7:17 192.0.2.1'
     pub flow: Flow,
+
+    /// QUIC destination connection ID of the packet, in hexadecimal digits
+    #[arg(long, value_name = "HEX", value_parser = hex)]
+    pub quic_id: Option<Bytes>,
 
     /// Interface of the balancer; without it, all balancers with a service for the flow
     #[arg(long = "dev", value_name = "IFACE")]

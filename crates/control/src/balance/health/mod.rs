@@ -27,6 +27,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 use functions::balancer::health::Received;
+use sys::cap::Cap;
+use sys::errno::EPERM;
 use sys::net::CookedSocket;
 use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
@@ -36,7 +38,7 @@ use self::target::Ports;
 use self::way::Ways;
 use super::{Running, balancers};
 use crate::Control;
-use crate::error::{FunctionError, Result};
+use crate::error::{Error, FunctionError, Result};
 use crate::record::Record;
 use crate::state::State;
 use crate::target::Target as Interface;
@@ -92,7 +94,7 @@ impl Checker {
         Ok(Self {
             control: control.clone(),
             only: only.map(str::to_owned),
-            socket: CookedSocket::open()?,
+            socket: CookedSocket::open().map_err(denied)?,
             is_listening: false,
             ways: Ways::open()?,
             ports: Ports::default(),
@@ -253,6 +255,16 @@ fn targets(balancers: &[CheckedBalancer]) -> BTreeMap<Key, [usize; 3]> {
 /// Time on the monotonic clock, which all processes share.
 fn now() -> Duration {
     Duration::from_nanos(monotonic_ns())
+}
+
+/// Names the capability that a packet socket needs.
+fn denied(error: sys::Error) -> Error {
+    match error.is(EPERM) {
+        true => {
+            Error::MissingCapabilities { missing: vec![Cap::NetRaw], cause: Box::new(error.into()) }
+        }
+        false => error.into(),
+    }
 }
 
 /// Purpose of the claim on an interface.

@@ -17,7 +17,7 @@ use traffic::stream::{Sizes, Value};
 
 pub use frame::{ExpectArg, FrameArgs};
 pub use ndr::NdrArgs;
-pub use parse::{Cpus, Destination, count as parse_count, cpus as parse_cpus};
+pub use parse::{Bytes, Cpus, Destination, count as parse_count, cpus as parse_cpus, hex};
 pub use replay::{CutArg, PcapArgs};
 pub use sending::{RewriteArg, SendArgs, SinkSide};
 pub use tcp::{AlgorithmArg, TcpArgs};

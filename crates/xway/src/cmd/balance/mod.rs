@@ -7,7 +7,7 @@ use control::backend::{self, TunnelOptions};
 use control::balance::sync::{SyncOptions, Syncer};
 use control::balance::{self, BalanceMonitor, BalanceOptions, Checked, Edit};
 use functions::backend::Config;
-use functions::balancer::{Network, State};
+use functions::balancer::{Network, Query, State};
 use packet::Prefix;
 use runner::fixtures;
 use sys::signal::Stop;
@@ -72,7 +72,9 @@ fn top(args: &BalanceTopArgs, context: &Context) -> Result<Exit> {
 }
 
 fn why(args: &BalanceWhyArgs, context: &Context) -> Result<Exit> {
-    let found = balance::why(&context.control, args.iface.as_deref(), &args.flow)?;
+    let quic_id = args.quic_id.as_ref().map_or(&[][..], |id| &id.0);
+    let query = Query { flow: &args.flow, quic_id };
+    let found = balance::why(&context.control, args.iface.as_deref(), query)?;
     for one in &found {
         context.show_next(one)?;
     }

@@ -13,6 +13,7 @@ impl View for BalanceExplanation {
         };
         let reason = match *by {
             "slot" => "the backend of its slot",
+            "id" => "named by its QUIC connection ID",
             "flow" => "remembered, because it began after a change",
             "former" => "the former backend of its slot, because it is older than the last change",
             "drain" => "older than the last change, and its backend drains",
