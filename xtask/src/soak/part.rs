@@ -79,6 +79,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         },
         routes(seed, &of(500_000)),
         daemons(seed, &of(1000)),
+        connections(seed, &of(200)),
         Part {
             name: "chain",
             words: split(&format!("{test} chain -- members::each_member_counts --nocapture")),
@@ -115,6 +116,14 @@ fn routes(seed: u64, packets: &str) -> Part {
 fn daemons(seed: u64, flaps: &str) -> Part {
     let words = format!("cargo xtask route-lab --seed {seed} --flaps {flaps} --networks 12000");
     Part { name: "daemons", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
+}
+
+/// Connections through a balancer whose backends change. The flood leaves the notes of handshakes
+/// in place: a faster one than they suffice for resets some connections (docs/balance.md).
+fn connections(seed: u64, changes: &str) -> Part {
+    let flags = "--connections 5000 --flood 5000";
+    let words = format!("cargo xtask balance-lab --seed {seed} --changes {changes} {flags}");
+    Part { name: "connections", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
 }
 
 fn split(text: &str) -> Vec<String> {
