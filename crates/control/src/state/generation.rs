@@ -191,10 +191,15 @@ impl Generation {
             ["", "_new"].map(|suffix| self.maps().join(pin_name(&format!("{name}{suffix}"))));
         remove(&new, |path| fs::remove_file(path))?;
         map.pin(&new)?;
-        if is_shared(name) {
-            share(&new)?;
+        let shared = if is_shared(name) { share(&new) } else { Ok(()) };
+        let replaced = shared.and_then(|()| {
+            fs::rename(&new, &path).with_context(|| format!("cannot replace {}", path.display()))
+        });
+        if replaced.is_err() {
+            // The error that is reported is the first one.
+            let _ = fs::remove_file(&new);
         }
-        fs::rename(&new, &path).with_context(|| format!("cannot replace {}", path.display()))
+        replaced
     }
 
     /// Removes all pins; a program that is attached continues to run.
