@@ -23,8 +23,6 @@ XWAY_HELPER long (*const bpf_tcp_check_syncookie)(void *socket, const void *ip, 
 						  const void *tcp, __u32 tcp_size) =
 	(void *)BPF_FUNC_tcp_check_syncookie;
 
-#define SECOND_AF_INET 2
-#define SECOND_AF_INET6 10
 /* The kernel's state of a listening socket. */
 #define SECOND_LISTENING 10
 #define SECOND_TTL 64
@@ -140,7 +138,7 @@ xway_inline int second_send4(struct xdp_md *ctx, __u32 rest_at, __u32 inner)
 {
 	const struct outer_rest *from = xway_data(ctx) + (rest_at & 0x7fff);
 	const struct second_option4 *option = (const void *)(from + 1);
-	struct bpf_fib_lookup fib = { .family = SECOND_AF_INET };
+	struct bpf_fib_lookup fib = { .family = XWAY_AF_INET };
 	struct ethhdr *eth = xway_data(ctx);
 	struct iphdr *to = (void *)(eth + 1);
 	struct outer_rest rest;
@@ -188,7 +186,7 @@ xway_inline int second_send6(struct xdp_md *ctx, __u32 rest_at, __u32 inner)
 {
 	const struct outer_rest *from = xway_data(ctx) + (rest_at & 0x7fff);
 	const struct second_option6 *option = (const void *)(from + 1);
-	struct bpf_fib_lookup fib = { .family = SECOND_AF_INET6 };
+	struct bpf_fib_lookup fib = { .family = XWAY_AF_INET6 };
 	struct ethhdr *eth = xway_data(ctx);
 	struct ipv6hdr *ip = (void *)(eth + 1);
 	struct outer_rest rest;

@@ -16,9 +16,6 @@
 
 #include "service.h"
 
-#define BALANCER_AF_INET 2
-#define BALANCER_AF_INET6 10
-
 /* Index: the number of a backend. User space sets the size of this and of the next two. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -82,11 +79,11 @@ xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *
 	fib.dport = backend->port;
 	fib.tot_len = 1;
 	if (backend->is_ipv6) {
-		fib.family = BALANCER_AF_INET6;
+		fib.family = XWAY_AF_INET6;
 		xway_memcpy(fib.ipv6_src, backend->source, sizeof(fib.ipv6_src));
 		xway_memcpy(fib.ipv6_dst, backend->address, sizeof(fib.ipv6_dst));
 	} else {
-		fib.family = BALANCER_AF_INET;
+		fib.family = XWAY_AF_INET;
 		fib.ipv4_src = backend->source[3];
 		fib.ipv4_dst = backend->address[3];
 	}

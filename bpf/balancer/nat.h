@@ -320,11 +320,11 @@ xway_global int nat_way_to_client(struct xdp_md *ctx)
 	fib->sport = packet->to.source_port;
 	fib->dport = packet->to.dest_port;
 	if (packet->is_ipv6) {
-		fib->family = BALANCER_AF_INET6;
+		fib->family = XWAY_AF_INET6;
 		xway_memcpy(fib->ipv6_src, packet->to.source, sizeof(fib->ipv6_src));
 		xway_memcpy(fib->ipv6_dst, packet->to.dest, sizeof(fib->ipv6_dst));
 	} else {
-		fib->family = BALANCER_AF_INET;
+		fib->family = XWAY_AF_INET;
 		fib->ipv4_src = packet->to.source[3];
 		fib->ipv4_dst = packet->to.dest[3];
 	}

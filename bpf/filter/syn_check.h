@@ -30,8 +30,6 @@ const volatile struct filter_syn filter_syn = {
 
 /* The kernel's state of a listening socket. */
 #define FILTER_LISTENING 10
-#define FILTER_AF_INET 2
-#define FILTER_AF_INET6 10
 
 xway_inline int filter_is_ipv4(const struct filter_packet *packet)
 {
@@ -102,7 +100,7 @@ xway_inline int filter_is_routed(struct xdp_md *ctx, const struct filter_packet 
 	long result;
 
 	*fib = (struct bpf_fib_lookup){
-		.family = filter_is_ipv4(packet) ? FILTER_AF_INET : FILTER_AF_INET6,
+		.family = filter_is_ipv4(packet) ? XWAY_AF_INET : XWAY_AF_INET6,
 		.l4_protocol = IPPROTO_TCP,
 		.sport = xway_htons(packet->source_port),
 		.dport = xway_htons(packet->dest_port),

@@ -209,7 +209,7 @@ xway_inline enum xway_reason route_established6(struct xdp_md *ctx, struct xway_
 xway_inline void route_toward(const struct route_established *established,
 			      struct route_flow *flow)
 {
-	if (flow->family == ROUTE_AF_INET)
+	if (flow->family == XWAY_AF_INET)
 		flow->dest[1] = established->dest.address[0];
 	else
 		xway_memcpy(flow->dest, established->dest.address, sizeof(flow->dest));

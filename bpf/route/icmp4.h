@@ -77,7 +77,7 @@ xway_inline __u64 route_ask_sender4(struct bpf_fib_lookup *back, const struct ip
 {
 	back->tos = (ip->tos & ROUTE_TOS4) | ROUTE_CONTROL4;
 	back->ipv4_dst = ip->saddr;
-	back->family = ROUTE_AF_INET;
+	back->family = XWAY_AF_INET;
 	back->l4_protocol = IPPROTO_ICMP;
 	return ip->saddr & xway_htonl(0xffffff00);
 }

@@ -79,7 +79,7 @@ xway_inline __u64 route_ask_sender6(struct bpf_fib_lookup *back, const struct ip
 	__u64 network;
 
 	xway_memcpy(back->ipv6_dst, &ip->saddr, sizeof(back->ipv6_dst));
-	back->family = ROUTE_AF_INET6;
+	back->family = XWAY_AF_INET6;
 	back->l4_protocol = IPPROTO_ICMPV6;
 	xway_memcpy(&network, &ip->saddr, sizeof(network));
 	/* Apart from networks of IPv4. */

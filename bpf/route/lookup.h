@@ -43,7 +43,7 @@ xway_inline void route_refuse(struct route_way *way, enum xway_reason reason)
 xway_inline void route_describe(struct bpf_fib_lookup *fib, const struct route_flow *flow)
 {
 	fib->family = flow->family;
-	if (flow->family == ROUTE_AF_INET) {
+	if (flow->family == XWAY_AF_INET) {
 		fib->tos = flow->label;
 		fib->ipv4_src = flow->source[1];
 		fib->ipv4_dst = flow->dest[1];
@@ -84,7 +84,7 @@ xway_inline int route_ask_back(struct xdp_md *ctx, const struct route_flow *flow
 xway_inline __u32 route_mtu(const struct route_control *state, const struct route_flow *flow,
 			    __u32 mtu)
 {
-	int is_ipv4 = flow->family == ROUTE_AF_INET;
+	int is_ipv4 = flow->family == XWAY_AF_INET;
 	__u32 smallest = is_ipv4 ? state->route_mtu4 : state->route_mtu6;
 
 	return smallest && smallest < mtu ? smallest : mtu;
@@ -103,7 +103,7 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, str
 
 	if (!flow || !way || !fib || !state)
 		return 0;
-	if (state->leaves6 && flow->family == ROUTE_AF_INET6) {
+	if (state->leaves6 && flow->family == XWAY_AF_INET6) {
 		route_refuse(way, XWAY_NOT_FORWARDED);
 		return 1;
 	}
@@ -166,7 +166,7 @@ xway_inline int route_ask_for(struct xdp_md *ctx, const struct route_flow *flow,
 xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow,
 			    struct route_way *way, int is_back)
 {
-	int is_ipv4 = flow->family == ROUTE_AF_INET, is_kept;
+	int is_ipv4 = flow->family == XWAY_AF_INET, is_kept;
 	struct route_processor *own = NULL;
 	struct route_place4 place4 = {};
 	struct route_place6 place6 = {};

@@ -19,9 +19,6 @@
 
 #include "scratch.h"
 
-#define ROUTE_AF_INET 2
-#define ROUTE_AF_INET6 10
-
 /* Whether frames to any address are routed: those of a capture are of another host. */
 const volatile __u32 route_any_mac = 0;
 
@@ -168,7 +165,7 @@ xway_inline int route_is_new_mac4(struct xdp_md *ctx, const struct ethhdr *eth,
 
 	if (!back)
 		return 0;
-	back->family = ROUTE_AF_INET;
+	back->family = XWAY_AF_INET;
 	back->ipv4_src = ip->daddr;
 	back->ipv4_dst = ip->saddr;
 	return route_is_new_mac(ctx, eth, back, ingress);
@@ -181,7 +178,7 @@ xway_inline int route_is_new_mac6(struct xdp_md *ctx, const struct ethhdr *eth,
 
 	if (!back)
 		return 0;
-	back->family = ROUTE_AF_INET6;
+	back->family = XWAY_AF_INET6;
 	xway_memcpy(back->ipv6_src, &ip->daddr, sizeof(back->ipv6_src));
 	xway_memcpy(back->ipv6_dst, &ip->saddr, sizeof(back->ipv6_dst));
 	return route_is_new_mac(ctx, eth, back, ingress);

@@ -151,7 +151,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 		.label = ip->tos,
 		.ingress = ingress,
 		.protocol = ip->protocol,
-		.family = ROUTE_AF_INET,
+		.family = XWAY_AF_INET,
 	};
 	route_toward(&established, &flow);
 	reason = route_decide(ctx, &flow, route_length(ctx, cur, ip), way);
@@ -209,7 +209,7 @@ xway_inline enum xway_reason route_ipv6(struct xdp_md *ctx, struct xway_cursor *
 		.label = *(__be32 *)ip & xway_htonl(0x0fffffff),
 		.ingress = ingress,
 		.protocol = protocol,
-		.family = ROUTE_AF_INET6,
+		.family = XWAY_AF_INET6,
 	};
 	xway_memcpy(flow.source, &ip->saddr, sizeof(flow.source));
 	xway_memcpy(flow.dest, &ip->daddr, sizeof(flow.dest));

@@ -36,7 +36,7 @@ xway_inline void route_sample(const struct route_flow *flow, __u32 length)
 	struct xway_count *count, first = { .packets = 1, .bytes = length };
 	struct route_network network = { .family = flow->family };
 
-	if (flow->family == ROUTE_AF_INET) {
+	if (flow->family == XWAY_AF_INET) {
 		network.address[0] = flow->dest[1] & xway_htonl(0xffffff00);
 	} else {
 		network.address[0] = flow->dest[0];

@@ -59,6 +59,10 @@ xway_inline __s64 xway_size(__u32 bytes)
 	((__u32)(((x) & 0xff) << 24 | ((x) & 0xff00) << 8 | ((x) >> 8 & 0xff00) |                  \
 		 ((x) >> 24 & 0xff)))
 
+/* Address families, which the headers of the kernel interface do not have. */
+#define XWAY_AF_INET 2
+#define XWAY_AF_INET6 10
+
 #define XWAY_HELPER static __attribute__((unused))
 
 XWAY_HELPER void *(*const bpf_map_lookup_elem)(const void *map, const void *key) =

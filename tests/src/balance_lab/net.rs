@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use lab::{Host, Lab};
 use serde_json::Value;
-use sys::net::{NewAddress, NewRoute};
+use sys::net::NewAddress;
 
 use super::{PORT, SERVICE};
-use crate::routing::connect;
+use crate::routing::{connect, default_route};
 use crate::xway::{Answer, Xway, interrupt};
 
 #[derive(Debug)]
@@ -36,13 +36,13 @@ impl Net {
         balancer.set_sysctl("ipv4/ip_forward", "1").unwrap();
         let (near, far) = (Ipv4Addr::new(10, 1, 0, 2), Ipv4Addr::new(10, 1, 0, 1));
         connect((&client, "eth0", near), (&balancer, "left", far));
-        route(&client, far);
+        default_route(&client, far);
         let mut servers = Vec::new();
         for number in 0..backends {
             let server = lab.add_host(&format!("s{number}")).unwrap();
             let at = |last| Ipv4Addr::new(10, 2, number as u8, last);
             connect((&balancer, &interface(number), at(1)), (&server, "eth0", at(2)));
-            route(&server, at(1));
+            default_route(&server, at(1));
             let mut netlink = server.netlink().unwrap();
             let lo = netlink.link("lo").unwrap().ifindex;
             let service: IpAddr = SERVICE.parse().unwrap();
@@ -123,13 +123,6 @@ impl Flood {
 
 fn interface(number: usize) -> String {
     format!("to{number}")
-}
-
-fn route(host: &Host, gateway: Ipv4Addr) {
-    let mut netlink = host.netlink().unwrap();
-    let out = netlink.link("eth0").unwrap().ifindex;
-    let default = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    netlink.add_route(NewRoute::new(default, 0, out).via(gateway.into())).unwrap();
 }
 
 /// Sources of the flood: a network for measurements (RFC 2544).

@@ -76,10 +76,7 @@ impl Line {
         let [near, far] = [1, 2].map(|last| Ipv4Addr::new(10, 2, 0, last));
         connect((&last, interface, near), (&dst, "eth0", far));
         for (end, gateway) in [(&src, Ipv4Addr::new(10, 1, 0, 1)), (&dst, near)] {
-            let mut netlink = end.netlink().unwrap();
-            let out = netlink.link("eth0").unwrap().ifindex;
-            let default = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-            netlink.add_route(NewRoute::new(default, 0, out).via(gateway.into())).unwrap();
+            default_route(end, gateway);
         }
         know(&src, "eth0", &hosts[0], "left", Ipv4Addr::new(10, 1, 0, 1));
         know(&hosts[0], "left", &src, "eth0", Ipv4Addr::new(10, 1, 0, 2));
@@ -214,6 +211,14 @@ pub fn connect(one: (&Host, &str, Ipv4Addr), other: (&Host, &str, Ipv4Addr)) {
         })
         .unwrap();
     }
+}
+
+/// A default route by way of a gateway at `eth0`.
+pub fn default_route(host: &Host, gateway: Ipv4Addr) {
+    let mut netlink = host.netlink().unwrap();
+    let out = netlink.link("eth0").unwrap().ifindex;
+    let default = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    netlink.add_route(NewRoute::new(default, 0, out).via(gateway.into())).unwrap();
 }
 
 /// A permanent neighbor entry for the address of the other's interface.

@@ -22,7 +22,7 @@ pub use daemon::{Folder, cpu_seconds};
 pub use fork::Fork;
 pub use frr::Frr;
 use line::know;
-pub use line::{Line, LineRouter, Routing, connect};
+pub use line::{Line, LineRouter, Routing, connect, default_route};
 pub use stream::{Receiver, Sender, frame, number};
 
 /// Programs of the packages `bird2` and `frr`.

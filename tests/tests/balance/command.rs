@@ -25,7 +25,7 @@ fn file(stage: &Stage, name: &str, backends: &str) -> String {
 }
 
 /// A stage whose host `b` forwards.
-fn stage() -> Stage {
+pub fn stage() -> Stage {
     let stage = Stage::new();
     stage.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "1").unwrap();
     stage
@@ -45,7 +45,7 @@ fn backend(address: &str) -> String {
 }
 
 /// Sends segments of this number of connections to the service.
-fn send(stage: &Stage, connections: u16) {
+pub fn send(stage: &Stage, connections: u16) {
     let mut flow = stage.flow(80);
     flow.destination.ip = SERVICE.parse().unwrap();
     for port in 0..connections {
@@ -54,13 +54,13 @@ fn send(stage: &Stage, connections: u16) {
     }
 }
 
-fn backends(stage: &Stage) -> Vec<Value> {
+pub fn backends(stage: &Stage) -> Vec<Value> {
     let shown = stage.json(&["balance", "show"]);
     shown["balancers"][0]["services"][0]["backends"].as_array().unwrap().clone()
 }
 
 /// Waits until the balancer sent this number of packets.
-fn sent(stage: &Stage, packets: u64) {
+pub fn sent(stage: &Stage, packets: u64) {
     let sum = || backends(stage).iter().map(|one| one["packets"].as_u64().unwrap()).sum::<u64>();
     until("packets", PATIENCE, || Ok((sum() == packets).then_some(()))).unwrap();
 }

@@ -3,20 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use lab::frame::TcpFlags;
-use lab::until;
-use serde_json::Value;
 use xway_tests::declarations::Files;
-use xway_tests::stage::{PATIENCE, Stage};
+use xway_tests::stage::Stage;
 
-const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
-
-/// A stage whose host `b` forwards.
-fn stage() -> Stage {
-    let stage = Stage::new();
-    stage.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "1").unwrap();
-    stage
-}
+use super::command::{backends, send, sent, stage};
 
 /// A file of services whose backends have these last bytes in the network of host `a`.
 fn services(stage: &Stage, files: &Files<'_>, backends: &[u8]) {
@@ -34,25 +24,6 @@ fn services(stage: &Stage, files: &Files<'_>, backends: &[u8]) {
 
 fn own_number(stage: &Stage) -> u8 {
     stage.net.a.ipv4("eth0").unwrap().octets()[3]
-}
-
-fn backends(stage: &Stage) -> Vec<Value> {
-    let shown = stage.json(&["balance", "show"]);
-    shown["balancers"][0]["services"][0]["backends"].as_array().unwrap().clone()
-}
-
-fn send(stage: &Stage, connections: u16) {
-    let mut flow = stage.flow(80);
-    flow.destination.ip = "192.0.2.1".parse().unwrap();
-    for port in 0..connections {
-        flow.source.port = 1000 + port;
-        stage.send(&flow.tcp(ACK, 1, b"").unwrap(), 1);
-    }
-}
-
-fn sent(stage: &Stage, packets: u64) {
-    let sum = || backends(stage).iter().map(|one| one["packets"].as_u64().unwrap()).sum::<u64>();
-    until("packets", PATIENCE, || Ok((sum() == packets).then_some(()))).unwrap();
 }
 
 const DECLARED: &str = "interface = 'eth0'\n[[program]]\nbalance = 'services.list'\n";

@@ -233,8 +233,7 @@ fn apply<M: Map>(
     live: Live,
     out: Out,
 ) -> Result<Change, Error<M::Error>> {
-    config.check()?;
-    let patterns = service::patterns(config)?;
+    let patterns = config.checked()?;
     let mut work = Work::new(maps, live, out).map_err(Error::Map)?;
     let outcome = work.change(config, patterns);
     if outcome.is_err() {

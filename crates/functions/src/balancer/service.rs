@@ -124,7 +124,7 @@ fn source_mask(bits: u32) -> [u64; 2] {
 ///
 /// # Errors
 /// Services need too many, or two services have the same key, so that only one would be found.
-pub(super) fn patterns(config: &Config) -> Result<abi::Patterns, ConfigError> {
+fn patterns(config: &Config) -> Result<abi::Patterns, ConfigError> {
     let mut found = [BTreeSet::new(), BTreeSet::new()];
     let (mut owners, mut ranges) = (BTreeMap::new(), BTreeMap::new());
     for service in &config.services {
@@ -167,8 +167,13 @@ impl Config {
     /// # Errors
     /// What contradicts itself.
     pub fn check(&self) -> Result<(), ConfigError> {
+        self.checked().map(drop)
+    }
+
+    /// The patterns of services that do not contradict themselves.
+    pub(super) fn checked(&self) -> Result<abi::Patterns, ConfigError> {
         self.check_each()?;
-        patterns(self).map(drop)
+        patterns(self)
     }
 }
 
