@@ -15,6 +15,7 @@
 #include "icmp4.h"
 #include "icmp6.h"
 #include "lookup.h"
+#include "sender.h"
 
 /* Index of the extension that names the port that the packet came in from. */
 xway_inline __u32 route_extension_of(const struct xdp_md *ctx, __u32 arrival, int is_ipv6)
@@ -120,13 +121,16 @@ xway_inline int route_describe_error(struct icmp_error *error, const void *ip, i
 	return is_ipv6 ? route_is_too_big6(error, v6, mtu) : route_is_too_big4(error, v4, mtu);
 }
 
-/* By what the route to the sender is found; the network whose errors are limited. */
-xway_inline __u64 route_ask_sender(struct bpf_fib_lookup *back, const struct icmp_error *error,
+/* By what the route to the sender is found. */
+xway_inline void route_ask_sender(struct bpf_fib_lookup *back, const struct icmp_error *error,
 				   const void *ip, int is_ipv6)
 {
 	back->tot_len = error->body + (is_ipv6 ? ROUTE_HEADERS6 : ROUTE_HEADERS4);
 	back->dport = route_type_as_port(error);
-	return is_ipv6 ? route_ask_sender6(back, ip) : route_ask_sender4(back, ip);
+	if (is_ipv6)
+		route_ask_sender6(back, ip);
+	else
+		route_ask_sender4(back, ip);
 }
 
 /* Looks it up; again from the address that an ICMPv6 error then has: rules may be by source. */
@@ -136,7 +140,7 @@ xway_inline int route_find_back(struct xdp_md *ctx, struct bpf_fib_lookup *back,
 	struct in6_addr source;
 	__be32 *own = source.in6_u.u6_addr32;
 
-	if (!route_find_sender(ctx, back))
+	if (!route_find_sender(ctx))
 		return 0;
 	if (!is_ipv6 || route_ignores_source())
 		return 1;
@@ -144,7 +148,7 @@ xway_inline int route_find_back(struct xdp_md *ctx, struct bpf_fib_lookup *back,
 	__builtin_memset(back, 0, sizeof(*back));
 	route_ask_sender(back, error, ip, is_ipv6);
 	xway_memcpy(back->ipv6_src, &source, sizeof(source));
-	if (!route_find_sender(ctx, back))
+	if (!route_find_sender(ctx))
 		return 0;
 	return own[0] == back->ipv6_src[0] && own[1] == back->ipv6_src[1] &&
 	       own[2] == back->ipv6_src[2] && own[3] == back->ipv6_src[3];
@@ -195,9 +199,10 @@ xway_inline __u32 route_answer_as(struct xdp_md *ctx, struct bpf_fib_lookup *bac
 	if (ip + error->quote > end)
 		return route_unanswered(error);
 	route_extend(error, extension, is_ipv6);
-	network = route_ask_sender(back, error, ip, is_ipv6);
+	network = is_ipv6 ? route_network6(ip) : route_network4(ip);
 	if (route_is_over_limit(network))
 		return route_outcome(XDP_DROP, XWAY_ICMP_LIMIT);
+	route_ask_sender(back, error, ip, is_ipv6);
 	if (!route_find_back(ctx, back, error, ip, is_ipv6) ||
 	    !route_find_exit(ctx, back->ifindex, &error->exit))
 		return route_unanswered(error);

@@ -129,25 +129,6 @@ xway_global __u32 route_sum(struct xdp_md *ctx, __u32 offset)
 }
 
 /*
- * The route to the sender of the packet, as for packets that the kernel sends, and the source
- * address of the error. 0 if the stack has to send it: also if it is larger than the MTU, and
- * before Linux 6.7, which cannot return the source address.
- */
-xway_inline int route_find_sender(struct xdp_md *ctx, struct bpf_fib_lookup *back)
-{
-	long result;
-
-	back->ifindex = ROUTE_LOOPBACK;
-	result = bpf_fib_lookup(ctx, back, sizeof(*back), BPF_FIB_LOOKUP_SRC);
-	if (result < 0 || result == BPF_FIB_LKUP_RET_FWD_DISABLED) {
-		/* `lo` does not forward, or there is none: nothing was changed. */
-		back->ifindex = ctx->ingress_ifindex;
-		result = bpf_fib_lookup(ctx, back, sizeof(*back), BPF_FIB_LOOKUP_SRC);
-	}
-	return result == BPF_FIB_LKUP_RET_SUCCESS;
-}
-
-/*
  * Number of the port through which the error leaves; 0 if it is not a port. That is also the one
  * that the packet came in from, if possible: a veth does not wake a peer without a program for
  * XDP_TX.

@@ -72,14 +72,19 @@ xway_inline void route_write_ip4(struct iphdr *ip, const struct iphdr *quoted, _
 	ip->check = ~xway_csum_fold(sum);
 }
 
-/* By what the route to the sender is found; the network whose errors are limited. */
-xway_inline __u64 route_ask_sender4(struct bpf_fib_lookup *back, const struct iphdr *ip)
+/* The network whose errors are limited. */
+xway_inline __u64 route_network4(const struct iphdr *ip)
+{
+	return ip->saddr & xway_htonl(0xffffff00);
+}
+
+/* By what the route to the sender is found. */
+xway_inline void route_ask_sender4(struct bpf_fib_lookup *back, const struct iphdr *ip)
 {
 	back->tos = (ip->tos & ROUTE_TOS4) | ROUTE_CONTROL4;
 	back->ipv4_dst = ip->saddr;
 	back->family = XWAY_AF_INET;
 	back->l4_protocol = IPPROTO_ICMP;
-	return ip->saddr & xway_htonl(0xffffff00);
 }
 
 #endif

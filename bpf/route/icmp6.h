@@ -73,17 +73,22 @@ xway_inline __u64 route_sum_pseudo6(const struct ipv6hdr *ip)
 	return sum;
 }
 
-/* By what the route to the sender is found; the network whose errors are limited. */
-xway_inline __u64 route_ask_sender6(struct bpf_fib_lookup *back, const struct ipv6hdr *ip)
+/* The network whose errors are limited. */
+xway_inline __u64 route_network6(const struct ipv6hdr *ip)
 {
 	__u64 network;
 
-	xway_memcpy(back->ipv6_dst, &ip->saddr, sizeof(back->ipv6_dst));
-	back->family = XWAY_AF_INET6;
-	back->l4_protocol = IPPROTO_ICMPV6;
 	xway_memcpy(&network, &ip->saddr, sizeof(network));
 	/* Apart from networks of IPv4. */
 	return (network & 0xffffffffffff) | 1ULL << 63;
+}
+
+/* By what the route to the sender is found. */
+xway_inline void route_ask_sender6(struct bpf_fib_lookup *back, const struct ipv6hdr *ip)
+{
+	xway_memcpy(back->ipv6_dst, &ip->saddr, sizeof(back->ipv6_dst));
+	back->family = XWAY_AF_INET6;
+	back->l4_protocol = IPPROTO_ICMPV6;
 }
 
 #endif

@@ -58,21 +58,50 @@ xway_inline int route_take_token(__u64 *bucket, __u64 now, __u64 cost, __u64 bur
 	return 0;
 }
 
+/* The bucket of all messages, and that of a network; NULL never happens. */
+xway_inline __u64 *route_total_bucket(void)
+{
+	__u32 index = ROUTE_BUCKETS;
+
+	return bpf_map_lookup_elem(&route_buckets, &index);
+}
+
+xway_inline __u64 *route_prefix_bucket(__u64 network)
+{
+	__u32 index = (network + route_seed[0]) * route_seed[5] >> (64 - ROUTE_BUCKET_BITS);
+
+	return bpf_map_lookup_elem(&route_buckets, &index);
+}
+
+/* Whether a bucket has no token; one without a limit has. */
+xway_inline int route_is_empty(const __u64 *bucket, __u64 now, __u64 cost, __u64 burst)
+{
+	return cost && !route_next_token(*(const volatile __u64 *)bucket, now, cost, burst);
+}
+
+/*
+ * Whether a message to a network would exceed a limit, as route_is_over_limit() states; nothing is
+ * counted.
+ */
+xway_inline int route_is_exhausted(__u64 network)
+{
+	const __u64 *prefix = route_prefix_bucket(network), *total = route_total_bucket();
+	__u64 now = bpf_ktime_get_coarse_ns();
+
+	return prefix && total &&
+	       (route_is_empty(prefix, now, route_icmp_prefix_cost, route_icmp_prefix_burst) ||
+		route_is_empty(total, now, route_icmp_total_cost, route_icmp_total_burst));
+}
+
 /* Whether a message to a network would exceed a limit; if not, it is counted. */
 xway_inline int route_is_over_limit(__u64 network)
 {
-	__u32 index = ROUTE_BUCKETS;
-	__u64 *total = bpf_map_lookup_elem(&route_buckets, &index);
-	__u64 *prefix, now;
+	__u64 *prefix = route_prefix_bucket(network), *total = route_total_bucket(), now;
 
-	index = (network + route_seed[0]) * route_seed[5] >> (64 - ROUTE_BUCKET_BITS);
-	prefix = bpf_map_lookup_elem(&route_buckets, &index);
 	if (!total || !prefix)
 		return 1;
 	now = bpf_ktime_get_coarse_ns();
-	if (route_icmp_total_cost && !route_next_token(*(volatile __u64 *)total, now,
-						       route_icmp_total_cost,
-						       route_icmp_total_burst))
+	if (route_is_empty(total, now, route_icmp_total_cost, route_icmp_total_burst))
 		return 1;
 	return !route_take_token(prefix, now, route_icmp_prefix_cost, route_icmp_prefix_burst) ||
 	       !route_take_token(total, now, route_icmp_total_cost, route_icmp_total_burst);

@@ -182,8 +182,8 @@ xway_inline void route_find(struct xdp_md *ctx, const struct route_flow *flow,
 		return;
 	}
 	route_renew(own);
-	if (is_ipv4 ? route_recall4(flow, own, processor, &place4, way) :
-		      route_recall6(flow, own, processor, &place6, way)) {
+	if (is_ipv4 ? route_recall4(route_name4(flow, own), processor, &place4, way) :
+		      route_recall6(route_name6(flow, own), processor, &place6, way)) {
 		way->turn = ++own->hits;
 		return;
 	}

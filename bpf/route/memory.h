@@ -105,6 +105,12 @@ xway_inline int route_ignores_source(void)
 	       bpf_ktime_get_coarse_ns() < control->valid_until;
 }
 
+/* Whether the destination alone decides. */
+xway_inline int route_is_by_destination(const struct route_fields *fields)
+{
+	return !(fields->source | fields->ports | fields->label | fields->protocol | fields->tos);
+}
+
 /* Ends the validity of the entries if it may have ended. */
 xway_inline void route_renew(struct route_processor *own)
 {
@@ -122,12 +128,12 @@ xway_inline void route_renew(struct route_processor *own)
 	if (own->followed && followed && own->seen == generation)
 		return;
 	own->seen = generation;
-	own->followed = followed;
 	own->generation++;
 	if (followed)
 		own->fields = control->fields;
 	else
 		own->fields = (struct route_fields){ ~0ULL, ~0U, ~0U, ~0U, ~0U };
+	own->followed = followed + route_is_by_destination(&own->fields);
 }
 
 /* The first word of an entry: see `struct route_entry4`. */

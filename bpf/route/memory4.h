@@ -68,12 +68,10 @@ struct route_place4 {
 	struct route_set4 *sets[2];
 };
 
-/* Finds the places of a flow, and its way if it is remembered; 1 if it is. */
-xway_inline int route_recall4(const struct route_flow *flow, const struct route_processor *own,
-			       __u32 processor, struct route_place4 *place,
-			       struct route_way *way)
+/* Finds the places of a name, and the way if it is remembered; 1 if it is. */
+xway_inline int route_recall4(struct route_name4 name, __u32 processor,
+			      struct route_place4 *place, struct route_way *way)
 {
-	struct route_name4 name = route_name4(flow, own);
 	__u64 hash = route_hash4(&name);
 
 	place->name = name;

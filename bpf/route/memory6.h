@@ -75,12 +75,10 @@ struct route_place6 {
 	struct route_set6 *sets[2];
 };
 
-/* Finds the places of a flow, and its way if it is remembered; 1 if it is. */
-xway_inline int route_recall6(const struct route_flow *flow, const struct route_processor *own,
-			       __u32 processor, struct route_place6 *place,
-			       struct route_way *way)
+/* Finds the places of a name, and the way if it is remembered; 1 if it is. */
+xway_inline int route_recall6(struct route_name6 name, __u32 processor,
+			      struct route_place6 *place, struct route_way *way)
 {
-	struct route_name6 name = route_name6(flow, own);
 	__u64 hash = route_hash6(&name);
 
 	place->name = name;

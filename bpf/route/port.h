@@ -134,7 +134,7 @@ xway_inline int route_is_own_mac(const struct ethhdr *eth, __u32 ingress)
 	if (route_any_mac)
 		return 1;
 	port = route_port(ingress);
-	return port && port->mac == xway_mac(eth->h_dest);
+	return port && xway_is_to(eth, port->mac);
 }
 
 /*

@@ -162,6 +162,8 @@ _Static_assert(sizeof(struct route_control) == 56, "no hidden padding");
 #define ROUTE_OWN_HASH 0x9e3779b1
 #define ROUTE_OWN_SEVERAL 0xffffffff
 
+#define ROUTE_BY_DESTINATION 2
+
 /* State of one processor. */
 struct route_processor {
 	/* Tick of the kernel's clock when the entries were last known to be valid. */
@@ -170,7 +172,7 @@ struct route_processor {
 	__u64 seen;
 	/* Generation of the entries that are valid. */
 	__u32 generation;
-	/* Whether user space vouched for it. */
+	/* Whether user space vouched for it: ROUTE_BY_DESTINATION if `fields` are all 0. */
 	__u32 followed;
 	struct route_fields fields;
 	__u64 hits;

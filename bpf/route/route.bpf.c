@@ -31,58 +31,17 @@ const volatile __u32 route_options = XDP_PASS;
 #else
 #include "untracked.h"
 #endif
+#include "address.h"
 #include "answer.h"
 #include "lookup.h"
 #include "nat4.h"
 #include "nat6.h"
 #include "reverse.h"
+#include "plain.h"
 #include "vlan.h"
 
 _Static_assert(XWAY_NO_NEIGHBOUR - XWAY_FORWARDED == BPF_FIB_LKUP_RET_NO_NEIGH, "kernel's order");
 _Static_assert(XWAY_TOO_BIG - XWAY_FORWARDED == BPF_FIB_LKUP_RET_FRAG_NEEDED, "kernel's order");
-
-/* First byte of an IPv4 address in network order. */
-xway_inline __u32 route_net(__be32 address)
-{
-	return address & 0xff;
-}
-
-/* Unspecified, loopback, multicast and reserved networks are never routed. */
-xway_inline int route_routable4(__be32 address)
-{
-	__u32 net = route_net(address);
-
-	return net != 0 && net != 127 && net < 224;
-}
-
-/*
- * As above, and link-local. ::/96 holds the unspecified and the loopback address; the stack drops
- * what comes from IPv4 addresses in IPv6 (::ffff:0:0/96).
- */
-xway_inline int route_routable6(const struct in6_addr *address)
-{
-	const __be32 *word = address->in6_u.u6_addr32;
-
-	if ((word[0] & 0xff) == 0xff)
-		return 0;
-	if ((word[0] & xway_htonl(0xffc00000)) == xway_htonl(0xfe800000))
-		return 0;
-	if (word[0] | word[1])
-		return 1;
-	return word[2] && word[2] != xway_htonl(0xffff);
-}
-
-/* The checksum of a header without options is right: the stack drops the packet where it is not. */
-xway_inline int route_is_sound4(const struct iphdr *ip)
-{
-	const __u32 *words = (const __u32 *)ip;
-	__u64 sum = 0;
-
-	xway_unroll
-	for (int i = 0; i < 5; i++)
-		sum += words[i];
-	return xway_csum_fold(sum) == 0xffff;
-}
 
 /* The IPv4 packet may be routed at all. */
 xway_inline enum xway_reason route_admit4(const struct iphdr *ip)
@@ -158,7 +117,7 @@ xway_inline enum xway_reason route_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	reason = route_restrict(ctx, reason, &flow, source, ip->ttl);
 	if (reason == XWAY_FORWARDED) {
 		route_apply4(&established, ip);
-		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
+		ip->check = xway_csum_hop(ip->check);
 		ip->ttl--;
 	}
 	return reason;
@@ -229,11 +188,17 @@ xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct r
 	enum xway_reason reason;
 	struct xway_cursor cur;
 	struct ethhdr *eth;
+	int plain;
 
 	xway_cursor(&cur, ctx, frags);
 	reason = route_arrive(ctx, &cur, &eth, &arrival, way);
 	if (reason != XWAY_FORWARDED)
 		return reason;
+	plain = route_plain(&cur, eth, &arrival, way);
+	if (xway_likely(plain == XWAY_FORWARDED))
+		return route_send(ctx, eth, &arrival, way);
+	if (plain >= 0)
+		return plain;
 	if (eth->h_dest[0] & 1)
 		return XWAY_NOT_ROUTABLE;
 	if (arrival.type == xway_htons(ETH_P_IP))
@@ -247,13 +212,13 @@ xway_inline enum xway_reason route_judge(struct xdp_md *ctx, int frags, struct r
 	return reason;
 }
 
-xway_inline __u32 route_verdict(enum xway_reason reason, __u32 egress)
+/* The verdict about a packet that is not forwarded. */
+xway_inline __u32 route_verdict(enum xway_reason reason)
 {
 	switch (reason) {
-	case XWAY_FORWARDED:
-		return bpf_redirect_map(&xway_tx, egress, 0);
 	case XWAY_BLACKHOLE:
 	case XWAY_REVERSE_PATH:
+	case XWAY_ICMP_LIMIT:
 		return XDP_DROP;
 	case XWAY_OPTIONS:
 		return route_options;
@@ -281,14 +246,17 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	enum xway_reason reason = route_judge(ctx, frags, &way);
 	__u32 verdict, answer;
 
-	if (route_has_error(reason) && (route_icmp_errors || way.arrival & ROUTE_TRANSLATED)) {
+	if (xway_likely(reason == XWAY_FORWARDED)) {
+		verdict = bpf_redirect_map(&xway_tx, way.egress, 0);
+		if (verdict == XDP_REDIRECT)
+			route_count_hop(way.mac >> ROUTE_MAC_BITS, length);
+	} else if (route_has_error(reason) &&
+		   (route_icmp_errors || way.arrival & ROUTE_TRANSLATED)) {
 		answer = route_refuse_packet(ctx, reason, &way, length);
 		verdict = answer & 0xff;
 		reason = answer >> 8 & 0xff;
 	} else {
-		verdict = route_verdict(reason, way.egress);
-		if (reason == XWAY_FORWARDED && verdict == XDP_REDIRECT)
-			route_count_hop(way.mac >> ROUTE_MAC_BITS, length);
+		verdict = route_verdict(reason);
 	}
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
 	return xway_done_bytes(length, verdict, reason);

@@ -83,6 +83,21 @@ struct icmp_error {
 	enum xway_reason sent;
 };
 
+#define ROUTE_QUERY_WORDS (sizeof(struct bpf_fib_lookup) / sizeof(__u64))
+
+/* Results of the lookup of senders that are kept, a power of two: see sender.h. */
+#define ROUTE_SENDERS 64
+
+/* The result of such a lookup. */
+struct icmp_sender {
+	/* As of the entries of the memory of routes. */
+	__u32 generation;
+	__u32 zero;
+	/* The arguments of bpf_fib_lookup(), before and after it. */
+	__u64 query[ROUTE_QUERY_WORDS];
+	__u64 result[ROUTE_QUERY_WORDS];
+};
+
 /* Names without route_ are not shared with user space. */
 struct xway_scratch {
 	/* The arguments of bpf_fib_lookup(). */
@@ -99,6 +114,8 @@ struct xway_scratch {
 	__u32 translation;
 	/* The last packet that was translated. */
 	struct nat_before before;
+	/* By a hash of the sender. */
+	struct icmp_sender senders[ROUTE_SENDERS];
 };
 
 struct {

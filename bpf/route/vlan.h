@@ -31,8 +31,6 @@
 #define ROUTE_TAG_PRIORITY xway_htonl(0x0000f000)
 #define ROUTE_TAG_VID xway_htonl(0x00000fff)
 
-#define xway_unlikely(x) __builtin_expect(!!(x), 0)
-
 /* Offset of the EtherType or first tag. */
 #define ROUTE_TAGS_AT (2 * ETH_ALEN)
 
@@ -83,6 +81,11 @@ struct {
 	__type(key, __u32);
 	__type(value, struct xway_count);
 } route_received SEC(".maps");
+
+xway_inline int route_is_ip(__be16 type)
+{
+	return type == xway_htons(ETH_P_IP) || type == xway_htons(ETH_P_IPV6);
+}
 
 xway_inline void route_count_received(__u32 ingress, __u64 length)
 {
@@ -182,7 +185,9 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 		return type == ETH_P_IP || type == ETH_P_IPV6 ? XWAY_TRUNCATED : XWAY_NOT_IP;
 	}
 	arrival->type = xway_eth_type(header);
-	if (xway_unlikely(xway_is_tag(arrival->type) || stripped)) {
+	if (xway_likely(route_is_ip(arrival->type) && !stripped)) {
+		arrival->ingress = route_ingress_port(ctx);
+	} else if (xway_is_tag(arrival->type) || stripped) {
 		/* No frame is as long, but the verifier does not know. */
 		__u32 zero = (__u64)(cur->end - cur->pos) >> 32;
 
@@ -191,8 +196,6 @@ xway_inline enum xway_reason route_arrive(struct xdp_md *ctx, struct xway_cursor
 			return XWAY_TAGGED;
 		way->arrival = route_tagged_as(arrival->ingress, bytes & ROUTE_TAG_BYTES);
 		route_count_received(arrival->ingress, xway_frame_bytes(ctx, cur->frags));
-	} else {
-		arrival->ingress = route_ingress_port(ctx);
 	}
 	xway_opaque(bytes);
 	cur->pos = (void *)(header + 1) + (bytes & ROUTE_TAG_BYTES);

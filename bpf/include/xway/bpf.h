@@ -34,6 +34,10 @@
 /* Unrolls the loop that follows; for loops in which the verifier must know each packet offset. */
 #define xway_unroll _Pragma("clang loop unroll(full)")
 
+/* Which branch is taken by most packets: its code comes first and has the registers. */
+#define xway_likely(x) __builtin_expect(!!(x), 1)
+#define xway_unlikely(x) __builtin_expect(!!(x), 0)
+
 /* Hides a value from the compiler, whose bounds the verifier must see. */
 #define xway_opaque(x) asm volatile("" : "+r"(x))
 

@@ -38,6 +38,17 @@ xway_inline __u32 xway_csum_ttl(__u32 sum, __u8 from, __u8 to)
 	return xway_csum_word(sum, xway_htons(from << 8), xway_htons(to << 8));
 }
 
+/*
+ * The checksum field of an IPv4 header after its TTL was decreased by one, as xway_csum_ttl() and
+ * xway_csum_apply() compute it (RFC 1141).
+ */
+xway_inline __sum16 xway_csum_hop(__sum16 check)
+{
+	__u32 sum = (__u32)check + 1;
+
+	return sum + ((sum + 1) >> 16);
+}
+
 /* The checksum field after the change. */
 xway_inline __sum16 xway_csum_apply(__sum16 check, __u32 sum)
 {

@@ -60,6 +60,14 @@ xway_inline void xway_write_macs(struct ethhdr *eth, __u64 dest, __u64 source)
 	*(__u32 *)(at + sizeof(__u64)) = source >> 16;
 }
 
+/* Whether a frame, of which a header was checked, is sent to this address. */
+xway_inline int xway_is_to(const struct ethhdr *eth, __u64 mac)
+{
+	const void *at = eth;
+
+	return !((*(const __u64 *)at ^ mac) << 16);
+}
+
 /* The six bytes of a MAC address, in a number as in memory. */
 xway_inline __u64 xway_mac(const __u8 *mac)
 {

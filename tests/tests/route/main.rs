@@ -13,6 +13,7 @@ mod isolation;
 mod memory;
 mod nat;
 mod neighbours;
+mod plain;
 mod quote;
 mod reverse;
 mod stack_nat;
