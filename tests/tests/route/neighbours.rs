@@ -28,7 +28,8 @@ impl Drop for Net {
 }
 
 impl Net {
-    fn new() -> Self {
+    /// The daemon has further options.
+    fn new(options: &[&str]) -> Self {
         let net = Router::build(&LinkOptions::default()).unwrap();
         // As fast as the kernel can, so that no test waits for its defaults.
         let settings =
@@ -38,7 +39,7 @@ impl Net {
         }
         let xway = Xway::new();
         xway.run_in(&net.b, &["route", "start", "eth0", "eth1"]).ended(0);
-        let words = ["daemon", "--listen", "127.0.0.1:0"];
+        let words = [&["daemon", "--listen", "127.0.0.1:0"], options].concat();
         let daemon = xway.command_in(&net.b, &words).spawn().unwrap();
         let this = Self { net, daemon, _xway: xway };
         let mac = this.net.c.mac("eth0").unwrap();
@@ -78,7 +79,8 @@ impl Net {
 
 #[test]
 fn an_entry_that_is_used_is_confirmed_and_one_that_is_not_remains() {
-    let net = Net::new();
+    // Also by a daemon that has given up all rights but those that it needs for this.
+    let net = Net::new(&["--no-apply"]);
     net.ip("neigh replace 10.0.2.9 lladdr 02:00:00:00:00:09 dev eth1 nud stale");
     net.send_until("the confirmation of the next hop", || net.entry().0 == "reachable");
     let unused = net.net.b.netlink().unwrap().neighbours().unwrap();
@@ -88,7 +90,7 @@ fn an_entry_that_is_used_is_confirmed_and_one_that_is_not_remains() {
 
 #[test]
 fn a_host_that_has_another_mac_address_is_found_again() {
-    let net = Net::new();
+    let net = Net::new(&[]);
     net.send_until("the confirmation of the next hop", || net.entry().0 == "reachable");
     let change = format!("link set eth0 address {OTHER}");
     let mut ip = net.net.c.command("ip").unwrap();

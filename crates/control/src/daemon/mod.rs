@@ -139,9 +139,10 @@ impl Daemon {
             // Without the right to it, programs are informed later.
             let _ = Priority::Nice(PREFERRED).give(0);
         }
+        // Next hops of routers and balancers are confirmed in both cases, which needs `NetAdmin`.
         let caps: &[Cap] = match options.dir {
             Some(_) => &[Cap::NetAdmin, Cap::Bpf, Cap::Perfmon],
-            None => &[Cap::Bpf],
+            None => &[Cap::NetAdmin, Cap::Bpf],
         };
         confine::service(caps)?;
         let shared = Arc::default();
