@@ -16,7 +16,7 @@ MISSING   = $(shell for p in $(PACKAGES); do \
 
 .PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests install-check \
 	bench bpf cargo-fuzz fuzz soak clean install uninstall install-c deb deb-test reboot-test \
-	libxdp-test libxdp-bench route-vm-test
+	libxdp-test libxdp-bench route-vm-test balance-vm-test
 
 build:
 	$(CARGO) build --release
@@ -170,6 +170,10 @@ libxdp-test: build
 route-vm-test: build
 	$(SUDO) dist/test-route-vlan $(XWAY)
 
+# In the same machine: the balancer on Linux 6.1, and beside IPVS.
+balance-vm-test: build
+	$(SUDO) dist/test-balance-ipvs $(XWAY)
+
 # In the same machine: instructions that a packet costs in a chain and under libxdp's dispatcher.
 libxdp-bench: build
 	$(SUDO) dist/bench-libxdp $(XWAY) bpf/prebuilt/chain.o
@@ -219,7 +223,7 @@ fuzz: cargo-fuzz
 soak: setup cargo-fuzz
 	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)
 	$(SUDO) sh .ci/apt-install mmdebstrap qemu-system-x86
-	$(MAKE) deb-test reboot-test libxdp-test route-vm-test
+	$(MAKE) deb-test reboot-test libxdp-test route-vm-test balance-vm-test
 
 clean:
 	$(CARGO) clean

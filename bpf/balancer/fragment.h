@@ -58,10 +58,13 @@ xway_global int balancer_keep_first(const struct fragment_key *key, __u64 hash, 
 		.hash = hash,
 		.backend = backend,
 	};
+	struct fragment_key own;
 
 	if (!key)
 		return 0;
-	bpf_map_update_elem(&balancer_fragments, key, &first, BPF_ANY);
+	/* Linux 6.1 accepts no argument of a global function as a key. */
+	own = *key;
+	bpf_map_update_elem(&balancer_fragments, &own, &first, BPF_ANY);
 	return 0;
 }
 

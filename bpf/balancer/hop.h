@@ -96,7 +96,8 @@ xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *
 	if (result != BPF_FIB_LKUP_RET_SUCCESS)
 		return 0;
 	hop->reason = XWAY_NO_EGRESS;
-	if (!bpf_map_lookup_elem(&xway_tx, &hop->ifindex))
+	/* Of `fib`: Linux 6.1 accepts no argument of a global function as a key. */
+	if (!bpf_map_lookup_elem(&xway_tx, &fib.ifindex))
 		return 0;
 	hop->reason = XWAY_BALANCED;
 	hop->dest = xway_mac(fib.dmac);

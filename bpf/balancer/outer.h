@@ -157,8 +157,8 @@ xway_inline __u64 balancer_inner_sum(const struct flow_facts *flow, const void *
 	if (flow->is_ipv6)
 		return *(const __be32 *)v6 + (__u64)*(const __be16 *)&v6->nexthdr +
 		       (__u16)~xway_htons(v6->nexthdr);
-	/* ICMP has no pseudo header. */
-	if (flow->protocol == IPPROTO_ICMP)
+	/* ICMP has no pseudo header. An error has the protocol that it quotes in `flow`. */
+	if (v4->protocol == IPPROTO_ICMP)
 		return 0;
 	return (__u16)~xway_csum_fold((__u64)v4->saddr + v4->daddr + xway_htons(v4->protocol) +
 				      xway_htons(flow->length - v4->ihl * 4));

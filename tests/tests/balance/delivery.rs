@@ -14,6 +14,7 @@ stories! {
     user_space_makes_the_same_outer_headers
     to_the_mac_address_of_the_backend
     udp_checksums_are_of_any_packet
+    udp_checksums_are_of_errors
     what_cannot_be_delivered_is_dropped
     larger_than_the_mtu_with_the_outer_headers
     senders_of_large_packets_learn_the_mtu
@@ -265,6 +266,27 @@ fn udp_checksums_are_of_any_packet<R: Balanced>() {
     let mut balancer = Balancer::<R>::of(&zero);
     let sent = balancer.judge(&client(SERVICE4, 9).udp(b"x").unwrap()).packet;
     assert_eq!(sent[60..62], [0, 0]);
+}
+
+/// An error has no pseudo header in IPv4, whatever the protocol of the packet that it quotes.
+fn udp_checksums_are_of_errors<R: Balanced>() {
+    let mut balancer = Balancer::<R>::of(&config(BACKEND6, "{ gue = {} }"));
+    for (to, kind, at) in [(SERVICE4, 3, 34), (SERVICE6, 1, 54)] {
+        let flow = client(to, 7);
+        for reply in [flow.reversed().udp(b"x").unwrap(), flow.reversed().tcp(SYN, 7, b"").unwrap()]
+        {
+            let mut error = flow.ping(0, 0, ip_packet(&reply)).unwrap();
+            let mut update = packet::checksum::Update::default();
+            update.replace(&[error[at], 0], &[kind, 0]);
+            error[at] = kind;
+            let repaired = update.apply(u16::from_be_bytes([error[at + 2], error[at + 3]]));
+            error[at + 2..at + 4].copy_from_slice(&repaired.to_be_bytes());
+            assert_eq!(check(&error), Ok(()), "{to}");
+            let judgement = balancer.judge(&error);
+            assert_eq!(judgement.reason, "balanced", "{to}");
+            assert_eq!(check(&judgement.packet), Ok(()), "{to}");
+        }
+    }
 }
 
 fn what_cannot_be_delivered_is_dropped<R: Balanced>() {
