@@ -18,8 +18,6 @@ pub struct Flood {
     /// MAC addresses of the balancers.
     macs: Vec<String>,
     generators: Vec<(Child, Xway)>,
-    /// Hosts of backends with the state of their filters.
-    filters: Vec<(Host, Xway)>,
     /// Packets that were sent before the generators that run now.
     pub sent: u64,
     /// Packets that arrived at the backends' filters.
@@ -34,13 +32,11 @@ impl Flood {
             rate_pps,
             macs: macs.collect(),
             generators: Vec::new(),
-            filters: Vec::new(),
             sent: 0,
             arrived: 0,
         };
         if rate_pps > 0 {
-            flood.filters =
-                net.servers.iter().map(|one| filter(one, net.balancers.len())).collect();
+            add_filters(net);
             flood.spread(&(0..net.balancers.len()).collect::<Vec<_>>());
         }
         flood
@@ -77,26 +73,30 @@ impl Flood {
     }
 
     /// Ends it, and counts what arrived.
-    pub fn end(&mut self) {
+    pub fn end(&mut self, net: &Net) {
         self.stop();
-        for (host, xway) in &self.filters {
-            let shown = xway.run_in(host, &["--json", "filter", "show"]).json(0);
-            self.arrived += dropped(&shown);
+        if self.rate_pps == 0 {
+            return;
+        }
+        for (server, xway) in net.servers.iter().zip(&net.states) {
+            for balancer in 0..net.balancers.len() {
+                let words = ["--json", "filter", "show", &server_interface(balancer)];
+                self.arrived += dropped(&xway.run_in(server, &words).json(0));
+            }
         }
     }
 }
 
-/// A backend drops the flood on all interfaces towards balancers, in tunnels and out of them.
-fn filter(server: &Host, balancers: usize) -> (Host, Xway) {
-    let xway = Xway::new();
-    fs::create_dir_all(xway.state()).unwrap();
-    let rules = xway.state().join("rules.toml");
-    fs::write(&rules, format!("rules = ['flood: drop from {FLOODERS}']\n")).unwrap();
-    for balancer in 0..balancers {
-        let words = ["filter", "load", &server_interface(balancer), rules.to_str().unwrap()];
-        xway.run_in(server, &words).ended(0);
+/// Backends drop the flood on all interfaces towards balancers, in tunnels and out of them.
+fn add_filters(net: &Net) {
+    for (server, xway) in net.servers.iter().zip(&net.states) {
+        let rules = xway.state().join("rules.toml");
+        fs::write(&rules, format!("rules = ['flood: drop from {FLOODERS}']\n")).unwrap();
+        for balancer in 0..net.balancers.len() {
+            let words = ["filter", "load", &server_interface(balancer), rules.to_str().unwrap()];
+            xway.run_in(server, &words).ended(0);
+        }
     }
-    (server.clone(), xway)
 }
 
 /// Packets of the rule `flood` in all filters that are shown.

@@ -194,7 +194,7 @@ pub fn run(options: &Options, progress: impl Fn(usize)) -> Report {
         report.count(&clients.check(backends.down(), None));
         progress(change + 1);
     }
-    flood.end();
+    flood.end(&net);
     report.seconds = begin.elapsed().as_secs_f64();
     report.flood = flood.sent;
     report.arrived = flood.arrived;

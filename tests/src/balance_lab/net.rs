@@ -15,8 +15,10 @@ pub struct Net {
     pub client: Host,
     pub balancers: Vec<Balancer>,
     pub servers: Vec<Host>,
-    /// State of programs on backends, and of those that make veth accept frames of `XDP_TX`.
-    programs: Vec<Xway>,
+    /// State of the programs of each backend.
+    pub states: Vec<Xway>,
+    /// State of the programs that make balancers' veth accept frames of `XDP_TX`.
+    others: Vec<Xway>,
     _lab: Lab,
 }
 
@@ -51,7 +53,8 @@ impl Net {
             server
         });
         let servers = servers.collect();
-        let mut net = Self { client, balancers, servers, programs: Vec::new(), _lab: lab };
+        let states = (0..options.backends).map(|_| Xway::new()).collect();
+        let mut net = Self { client, balancers, servers, states, others: Vec::new(), _lab: lab };
         if options.delivery == Delivery::Geneve {
             net.open_tunnels();
         }
@@ -61,22 +64,20 @@ impl Net {
 
     /// Backends open tunnels, and send segments that they have no socket for to other backends.
     fn open_tunnels(&mut self) {
-        for server in &self.servers {
+        for (server, xway) in self.servers.iter().zip(&self.states) {
             server.set_sysctl("ipv4/ip_forward", "1").unwrap();
-            let xway = Xway::new();
             for balancer in 0..self.balancers.len() {
                 let interface = server_interface(balancer);
                 let words = ["balance", "backend", &interface, "--from", "10.0.0.0/8"];
                 xway.run_in(server, &[&words[..], &["--service", SERVICE]].concat()).ended(0);
             }
-            self.programs.push(xway);
         }
         for balancer in &self.balancers {
             let xway = Xway::new();
             for out in &balancer.out {
                 xway.run_in(&balancer.host, &["drop", out, "any udp 7"]).ended(0);
             }
-            self.programs.push(xway);
+            self.others.push(xway);
         }
     }
 

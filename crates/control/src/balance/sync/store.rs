@@ -230,6 +230,6 @@ pub const fn entry(line: u32, flow: Flow) -> CellEntry {
 const MOST_COPIES: u32 = 64;
 /// Datagrams that answer a request, and lines of flows that it concerns at most.
 const ANSWER: usize = 32;
-const ANSWER_LINES: u32 = 1 << 16;
+const ANSWER_LINES: u32 = 1 << 13;
 /// `BALANCER_WAYS`.
 const WAYS: usize = 8;
