@@ -12,7 +12,7 @@ pub struct Backends {
     /// Weight of each; 0 for one that is not in the file.
     weights: Vec<u16>,
     states: Vec<&'static str>,
-    /// Those that are set down, whose connections end.
+    /// Backends that are set down, whose connections end.
     down: Vec<u8>,
 }
 

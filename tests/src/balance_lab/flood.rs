@@ -87,6 +87,16 @@ impl Flood {
     }
 }
 
+impl Drop for Flood {
+    fn drop(&mut self) {
+        for (generator, _state) in &mut self.generators {
+            // One that has ended cannot be killed.
+            let _ = generator.kill();
+            let _ = generator.wait();
+        }
+    }
+}
+
 /// Backends drop the flood on all interfaces towards balancers, in tunnels and out of them.
 fn add_filters(net: &Net) {
     for (server, xway) in net.servers.iter().zip(&net.states) {

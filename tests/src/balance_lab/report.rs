@@ -28,7 +28,7 @@ pub struct Report {
     pub slowest_change: Duration,
     /// SYNs of the flood that were sent.
     pub flood: u64,
-    /// Of these, those that balancers delivered to backends.
+    /// SYNs that balancers delivered to backends.
     pub arrived: u64,
     pub processors: Shares,
     /// What the memory of flows of each balancer did.
