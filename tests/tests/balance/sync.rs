@@ -244,27 +244,6 @@ fn a_connection_continues_on_a_balancer_that_did_not_change_yet() {
     assert_eq!(pair.spread(B, OLD, 3), old);
 }
 
-/// The backend of a connection is unknown until the other balancer has the new file, too.
-#[test]
-fn a_connection_whose_backend_was_unknown_arrives_with_the_file() {
-    let pair = Pair::new();
-    for which in [A, B] {
-        pair.load(which, THREE, NO_WAIT);
-    }
-    pair.load(A, FOUR, NO_WAIT);
-    let running = [pair.sync(A), pair.sync(B)];
-    let young = pair.open(A);
-    let to_new = pair.column(A, "flows")[3];
-    assert!(to_new > 0, "some connections began on the new backend");
-    // B knows all flows but those, so they arrived, too.
-    pair.until_flows(B, pair.flows(A) - to_new);
-    pair.load(B, FOUR, NO_WAIT);
-    pair.until_flows(B, pair.flows(A));
-    assert_eq!(pair.spread(B, YOUNG, 5_000_003), young);
-    let [_, b] = running.map(Sync::report);
-    assert!(b["unknown"].as_u64() >= Some(to_new), "{b}");
-}
-
 #[test]
 fn a_balancer_that_begins_again_gets_history_and_flows() {
     let pair = Pair::new();
