@@ -202,14 +202,16 @@ _Static_assert(sizeof(struct balancer_backend) == 64, "one cache line");
 /*
  * A remembered flow, or a note of one that may begin; 0 for none. From above: the upper 32 bits of
  * the hash, of which 16 are the slot; 16 of the backend, 2 of what it is, and 14 of the time when
- * it was last used, in units of 2^31 nanoseconds. The tag of a note is mixed with the sequence
- * number.
+ * it was last used, in units of 2^31 nanoseconds; of a note in units of 2^23, so that the older one
+ * of two is known also in a flood. The tag of a note is mixed with the sequence number.
  */
 #define BALANCER_TAG_SHIFT 32
 #define BALANCER_BACKEND_SHIFT 16
 #define BALANCER_KIND_SHIFT 14
 #define BALANCER_TIME_MASK 0x3fff
 #define BALANCER_TIME_SHIFT 31
+/* By which the clock of notes is finer. */
+#define BALANCER_NOTE_BITS 8
 
 enum balancer_kind {
 	/* Of a SYN: for the segment that continues it. */

@@ -10,7 +10,9 @@
  * Whether a connection is younger is seen by its SYN, which leaves a note. The note is for the
  * segment that continues the SYN: it is found by the hash and the sequence number. That segment
  * makes it a connection. So a flood of SYNs leaves notes only, which replace each other and no
- * connection; and a forged SYN for an older connection does not move it.
+ * connection; and a forged SYN for an older connection does not move it. The oldest note of a line
+ * is replaced first, so each one survives as long as the memory's size and the flood's rate allow:
+ * that is why notes have a finer clock than what they become.
  *
  * A connection is young until it is used a few seconds after its beginning. Young ones can be
  * replaced, so a flood of forged SYNs with segments that continue them replaces no older one.
@@ -48,9 +50,9 @@ const volatile enum balancer_delivery balancer_last_delivery = BALANCER_NAT;
 
 /* Number of lines less one, of a power of two. */
 const volatile __u32 balancer_line_mask = 0;
-/* After which time each kind is forgotten, in its units. */
+/* After which time each kind is forgotten, in the units of its own clock. */
 const volatile __u32 balancer_life[4] = {
-	[BALANCER_NOTE] = 30,
+	[BALANCER_NOTE] = 30 << BALANCER_NOTE_BITS,
 	[BALANCER_FLOW] = 1676,
 	[BALANCER_DATAGRAMS] = 28,
 	[BALANCER_YOUNG] = 30,
@@ -86,15 +88,22 @@ xway_inline void balancer_count_event(__u32 event)
 		*count += 1;
 }
 
+/* In units of the clock of notes. */
 xway_inline __u32 balancer_now(void)
 {
-	return bpf_ktime_get_coarse_ns() >> BALANCER_TIME_SHIFT & BALANCER_TIME_MASK;
+	return bpf_ktime_get_coarse_ns() >> (BALANCER_TIME_SHIFT - BALANCER_NOTE_BITS);
+}
+
+/* The time in units of the clock of this kind, without a branch: only that of notes is 0. */
+xway_inline __u32 balancer_time(__u32 kind, __u32 now)
+{
+	return now >> (((kind | kind >> 1) & 1) * BALANCER_NOTE_BITS);
 }
 
 xway_inline __u64 balancer_cell(__u32 tag, __u32 backend, enum balancer_kind kind, __u32 now)
 {
 	return (__u64)tag << BALANCER_TAG_SHIFT | backend << BALANCER_BACKEND_SHIFT |
-	       kind << BALANCER_KIND_SHIFT | now;
+	       kind << BALANCER_KIND_SHIFT | (balancer_time(kind, now) & BALANCER_TIME_MASK);
 }
 
 xway_inline __u32 balancer_kind_of(__u64 cell)
@@ -109,7 +118,7 @@ xway_inline __u32 balancer_backend_of(__u64 cell)
 
 xway_inline __u32 balancer_age(__u64 cell, __u32 now)
 {
-	return now - (__u32)cell & BALANCER_TIME_MASK;
+	return balancer_time(balancer_kind_of(cell), now) - (__u32)cell & BALANCER_TIME_MASK;
 }
 
 /*

@@ -38,7 +38,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   root-tests [--jobs N] [--only TEXT]...
                   run the tests that need root, N modules at a time (default: one per processor),
                   and print the time of each, slowest first
-  balance-lab [--connections N] [--changes N] [--backends N] [--flood PPS] [--seed N] [--json]
+  balance-lab [--connections N] [--changes N] [--deaths N] [--backends N]
+              [--delivery mac|geneve] [--flood PPS] [--seed N] [--json]
                   change the backends of a balancer under a flood of SYNs, as root; fails if a
                   connection breaks that should continue
   route-lab [--flaps N] [--networks N] [--rate N] [--seed N] [--json]

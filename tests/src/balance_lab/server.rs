@@ -2,11 +2,14 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use sys::poll::{self, Watch};
 
 use super::net::Net;
 use super::{PORT, SERVICE};
@@ -49,24 +52,31 @@ fn listen() -> TcpListener {
 fn answer(listener: &TcpListener, number: u8, is_over: impl Fn() -> bool) {
     let mut connections: Vec<TcpStream> = Vec::new();
     while !is_over() {
-        let mut was_idle = true;
+        let watched = connections.iter().map(|one| Watch::readable(one.as_fd()));
+        let mut watches: Vec<_> =
+            [Watch::readable(listener.as_fd())].into_iter().chain(watched).collect();
+        poll::wait(&mut watches, Some(LOOK)).unwrap();
+        let ready: Vec<_> = watches[1..].iter().map(Watch::is_ready).collect();
+        let mut ready = ready.into_iter();
+        connections.retain_mut(|connection| {
+            !ready.next().unwrap_or_default() || is_answered(connection, number)
+        });
         while let Ok((connection, _)) = listener.accept() {
             connection.set_nonblocking(true).unwrap();
             connection.set_nodelay(true).unwrap();
             connections.push(connection);
-            was_idle = false;
         }
-        connections.retain_mut(|connection| match connection.read(&mut [0]) {
-            Ok(0) => false,
-            Ok(_) => {
-                was_idle = false;
-                connection.write_all(&[number]).is_ok()
-            }
-            Err(error) => error.kind() == ErrorKind::WouldBlock,
-        });
-        if was_idle {
-            thread::sleep(PAUSE);
-        }
+        // What comes meanwhile is answered together: each wait costs time for all connections.
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Answers a byte, if there is one; whether the connection continues.
+fn is_answered(connection: &mut TcpStream, number: u8) -> bool {
+    match connection.read(&mut [0]) {
+        Ok(0) => false,
+        Ok(_) => connection.write_all(&[number]).is_ok(),
+        Err(error) => error.kind() == ErrorKind::WouldBlock,
     }
 }
 
@@ -90,3 +100,5 @@ impl Drop for Server {
 /// Connections of a campaign with all backends in its own process.
 const MOST_IN_PROCESS: usize = 4000;
 const PAUSE: Duration = Duration::from_millis(1);
+/// Time until the end is noticed.
+const LOOK: Duration = Duration::from_millis(100);

@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use functions::balancer::abi::Kind;
 use functions::balancer::{self, Backend, Config, Datagrams, Remembered, State};
 use lab::frame::{Flow, TcpFlags};
+use lab::until;
 use spec::{Expect, Map as _};
 use sys::thread::monotonic_ns;
 use xway_tests::bpf::balancer::{Balanced, Balancer};
+use xway_tests::stage::PATIENCE;
 use xway_tests::stories;
 
 use super::delivery::client;
@@ -18,6 +20,7 @@ stories! {
     a_second_change_keeps_both
     a_forged_syn_does_not_move_a_connection
     a_flood_of_syns_leaves_no_connection_and_displaces_none
+    the_oldest_note_is_replaced_first
     a_dead_backend_loses_its_connections
     datagrams_move_at_once_or_stay
     what_is_settled_is_forgotten
@@ -28,6 +31,8 @@ stories! {
 const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
 const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
 const SERVICE: &str = "192.0.2.7";
+/// Units of the clock of notes are of this number of bits of nanoseconds.
+const NOTE_SHIFT: u32 = 23;
 /// Flows that are compared.
 const FLOWS: std::ops::Range<u16> = 1000..1200;
 
@@ -176,6 +181,28 @@ fn a_flood_of_syns_leaves_no_connection_and_displaces_none<R: Balanced>() {
     let still: Vec<u8> =
         known.iter().map(|port| number(&mut balancer, &segment(*port, 3000))).collect();
     assert_eq!(still, opened);
+}
+
+/// In a memory with eight cells: a handshake continues if at most seven others began meanwhile.
+fn the_oldest_note_is_replaced_first<R: Balanced>() {
+    let small = |backends: &[u8]| Config { flows: 4, ..config("tcp", backends) };
+    let mut balancer = Balancer::<R>::new(&small(&[10, 11]));
+    balancer.update(&small(&[12, 13])).unwrap();
+    let mut begin = |ports: std::ops::Range<u16>| {
+        for port in ports {
+            number(&mut balancer, &syn(port, 77));
+            // The kernel's coarse clock is up to a tick late.
+            let next = (monotonic_ns() >> NOTE_SHIFT) + 2;
+            let is_later = || Ok((monotonic_ns() >> NOTE_SHIFT >= next).then_some(()));
+            until("the clock of notes", PATIENCE, is_later).unwrap();
+        }
+    };
+    begin(2000..2008);
+    begin(1000..1001);
+    begin(3000..3007);
+    assert!([12, 13].contains(&number(&mut balancer, &segment(1000, 78))));
+    let known = remembered(&balancer);
+    assert!(matches!(&known[..], [one] if one.kind == Kind::Young), "{known:?}");
 }
 
 /// Makes everything that is remembered a unit of time older.

@@ -118,10 +118,10 @@ fn daemons(seed: u64, flaps: &str) -> Part {
     Part { name: "daemons", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
 }
 
-/// Connections through a balancer whose backends change. The flood leaves the notes of handshakes
-/// in place: a faster one than they suffice for resets some connections (docs/balance.md).
+/// Connections through two balancers, of which one dies, while backends change.
 fn connections(seed: u64, changes: &str) -> Part {
-    let flags = "--connections 5000 --flood 5000";
+    let delivery = if seed.is_multiple_of(2) { "mac" } else { "geneve" };
+    let flags = format!("--connections 5000 --flood 200000 --deaths 2 --delivery {delivery}");
     let words = format!("cargo xtask balance-lab --seed {seed} --changes {changes} {flags}");
     Part { name: "connections", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use functions::balancer::sync::now_units;
 use functions::balancer::{self, Backend, Live, Out, Service, State, abi};
 use functions::stats::Count;
 use serde::Serialize;
@@ -10,6 +11,7 @@ use spec::Map as _;
 use sys::thread::monotonic_ns;
 
 use super::health::Details;
+use super::sync::FlowMemory;
 use super::{Running, balancers};
 use crate::Control;
 use crate::error::Result;
@@ -99,9 +101,9 @@ fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
     let live = Live::read(&maps.named())?;
     let counts = running.generation.map(balancer::COUNTS)?.array()?;
     let mut flows: BTreeMap<u16, u64> = BTreeMap::new();
-    for flow in balancer::flows(maps.named().flows, monotonic_ns())? {
-        *flows.entry(flow.backend).or_default() += 1;
-    }
+    FlowMemory::read_only(maps.named().flows)?
+        .remembered(now_units(monotonic_ns()))
+        .for_each(|flow| *flows.entry(flow.backend).or_default() += 1);
     let config = Record::read(&running.generation)?.and_then(|record| record.balance);
     let config = config.unwrap_or_default();
     let groups = running.generation.map_if_kept(balancer::NAT_GROUPS)?;

@@ -63,7 +63,7 @@ pub struct Explanation<'c> {
 #[derive(Clone, Copy, Debug)]
 pub struct Constants {
     seed: [u64; 6],
-    /// By kind, in units of 2^31 nanoseconds.
+    /// By kind, in the units of their ages.
     lifetimes: [u32; 4],
 }
 

@@ -82,8 +82,9 @@ const FREE_SETS: usize = 4;
 const FREE_LINES: usize = 256;
 /// `QUIC_ROTATIONS`.
 const QUIC_CONFIGS: usize = 8;
-/// Flows that can be remembered without a setting: 1 MiB.
-const FLOWS_KEPT: u32 = 65536;
+/// Flows that can be remembered without a setting: 16 MiB. Notes of a million SYNs a second survive
+/// for two seconds in it, which is longer than handshakes take.
+const FLOWS_KEPT: u32 = 1 << 20;
 const MOST_KEYS: usize = 1 << 20;
 /// Numbers of backends have 16 bits.
 const MOST_BACKENDS: usize = 1 << 16;

@@ -1,7 +1,7 @@
 //! `FlowMemory`: the flows of a balancer, as memory that the program uses, too.
 
-use functions::balancer::abi::Cells;
-use functions::balancer::sync::CellMemory;
+use functions::balancer::abi::{Cells, Kind};
+use functions::balancer::sync::{CellMemory, Flow};
 use kernel::Map;
 use sys::mmap::Mapping;
 
@@ -16,6 +16,21 @@ impl FlowMemory {
     /// The map cannot be mapped.
     pub fn new(flows: &Map) -> kernel::Result<Self> {
         Ok(Self { mapping: flows.mapping(true)?, lines: flows.max_entries() })
+    }
+
+    /// For a process that writes nothing.
+    ///
+    /// # Errors
+    /// The map cannot be mapped.
+    pub fn read_only(flows: &Map) -> kernel::Result<Self> {
+        Ok(Self { mapping: flows.mapping(false)?, lines: flows.max_entries() })
+    }
+
+    /// All flows, without notes; `now` is of [`now_units`](functions::balancer::sync::now_units).
+    pub fn remembered(&self, now: u64) -> impl Iterator<Item = Flow> + '_ {
+        let cells =
+            (0..self.lines).flat_map(move |line| (0..WAYS).map(move |way| self.read(line, way)));
+        cells.filter_map(move |cell| Flow::of(cell, now)).filter(|one| one.kind != NOTE)
     }
 }
 
@@ -32,6 +47,10 @@ impl CellMemory for FlowMemory {
         self.mapping.replace_u64(at(line, way), old, new)
     }
 }
+
+/// `BALANCER_WAYS`.
+const WAYS: usize = Cells::SIZE / size_of::<u64>();
+const NOTE: u8 = Kind::Note as u8;
 
 const fn at(line: u32, way: usize) -> usize {
     line as usize * Cells::SIZE + way * size_of::<u64>()

@@ -21,6 +21,7 @@ use crate::error::{FunctionError, Result};
 use crate::record::Record;
 use crate::target::Target;
 
+pub(super) use memory::FlowMemory;
 pub use options::SyncOptions;
 pub use runner::{PeerReport, SyncReport, Syncer};
 pub(crate) use syncers::Syncers;

@@ -76,6 +76,8 @@ pub struct Syncer {
     pulls: Vec<Pull>,
     /// Datagrams of each peer that were lost when its flows were last requested.
     lost: BTreeMap<SocketAddr, u64>,
+    /// Readings of the tables, and flows of unknown backends, when a change was last noticed.
+    noticed: (u64, u64),
     hello_at: Instant,
     scan_at: Instant,
 }
@@ -123,6 +125,7 @@ impl Syncer {
             sent: 0,
             pulls: Vec::new(),
             lost: BTreeMap::new(),
+            noticed: (0, 0),
             hello_at: now,
             scan_at: now,
         })
@@ -166,12 +169,14 @@ impl Syncer {
         self.receive(now)?;
         if self.hello_at <= now {
             self.follow()?;
+            self.check_unknown()?;
             self.endpoint.hello(self.state.memory.lines());
             self.hello_at = now + HELLO;
         }
         if self.scan_at <= now {
             let is_complete = self.send_news()?;
-            self.scan_at = now + if is_complete { SCAN } else { BURST };
+            let reading = (now.elapsed() * SHARE).clamp(LEAST_SCAN, MOST_SCAN);
+            self.scan_at = now + if is_complete { reading } else { BURST };
         }
         self.request(now);
         Ok(())
@@ -313,6 +318,23 @@ impl Syncer {
         }
     }
 
+    /// Requests all flows again if some had backends that were unknown, and the services changed
+    /// since: a peer that had the new file earlier does not send them a second time.
+    fn check_unknown(&mut self) -> Result<()> {
+        self.state.known.refresh(&self.state.maps.named())?;
+        let now = (self.state.known.readings, self.tally.unknown);
+        let (readings, unknown) = self.noticed;
+        if now.0 == readings {
+            return Ok(());
+        }
+        self.noticed = now;
+        if now.1 > unknown {
+            let partners = self.endpoint.partners();
+            partners.into_iter().for_each(|peer| self.pull(peer));
+        }
+        Ok(())
+    }
+
     fn request(&mut self, now: Instant) {
         for pull in &mut self.pulls {
             if let Some(message) = pull.request(now) {
@@ -326,8 +348,11 @@ impl Syncer {
 const HELLO: Duration = Duration::from_secs(1);
 /// A peer that was not heard for this time is down.
 const SILENCE: Duration = Duration::from_secs(3);
-/// Time between two readings of all flows.
-const SCAN: Duration = Duration::from_millis(500);
+/// Time between two readings of all flows: this number of times as long as one takes, within
+/// bounds.
+const SHARE: u32 = 20;
+const LEAST_SCAN: Duration = Duration::from_millis(50);
+const MOST_SCAN: Duration = Duration::from_millis(500);
 /// Datagrams of changes that are sent together, and the pause after them: four megabytes a second.
 const BURST_SIZE: usize = 64;
 const BURST: Duration = Duration::from_millis(20);

@@ -33,6 +33,8 @@ pub struct Tally {
 #[derive(Debug, Default)]
 pub struct Known {
     generation: Option<u32>,
+    /// How often they were read.
+    pub readings: u64,
     pub live: Live,
     pub tables: BTreeMap<u32, Tables>,
 }
@@ -46,6 +48,7 @@ impl Known {
             self.live = Live::read(maps)?;
             self.tables = Tables::all(maps, &self.live)?;
             self.generation = Some(now);
+            self.readings += 1;
         }
         Ok(())
     }
@@ -160,7 +163,8 @@ pub fn answer(memory: &FlowMemory, known: &Known, want: &Want) -> Vec<Message> {
     out
 }
 
-/// Flows from a line on. Returns the line to continue with; a line is not divided.
+/// Flows from a line on, without notes: a flood leaves millions, and the handshakes that they are
+/// for have ended when they arrive. Returns the line to continue with; a line is not divided.
 fn flows(memory: &FlowMemory, live: &Live, id: u32, from: u32, out: &mut Vec<Message>) -> u32 {
     let (now, lines) = (now_units(monotonic_ns()), memory.lines());
     let new = || Cells { id, lines, ..Cells::default() };
@@ -173,7 +177,8 @@ fn flows(memory: &FlowMemory, live: &Live, id: u32, from: u32, out: &mut Vec<Mes
             return line;
         }
         for way in 0..WAYS {
-            let flow = Flow::of(memory.read(line, way), now).filter(|one| !one.is_old());
+            let flow = Flow::of(memory.read(line, way), now);
+            let flow = flow.filter(|one| one.kind != Kind::Note as u8 && !one.is_old());
             let Some((flow, name)) = flow.and_then(|one| Some((one, live.name(one.backend)?)))
             else {
                 continue;
@@ -225,6 +230,6 @@ pub const fn entry(line: u32, flow: Flow) -> CellEntry {
 const MOST_COPIES: u32 = 64;
 /// Datagrams that answer a request, and lines of flows that it concerns at most.
 const ANSWER: usize = 32;
-const ANSWER_LINES: u32 = 1 << 16;
+const ANSWER_LINES: u32 = 1 << 13;
 /// `BALANCER_WAYS`.
 const WAYS: usize = 8;

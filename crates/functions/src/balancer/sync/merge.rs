@@ -1,6 +1,6 @@
 //! What a flow of a peer changes here, by the ranks of `bpf/balancer/flow.h`.
 
-use super::{FLOW, Flow, LIFE, NOTE, TIME, WAYS, YOUNG};
+use super::{FLOW, Flow, LIFE, NOTE, NOTE_BITS, TIME, WAYS, YOUNG};
 
 /// The memory of flows, while the program uses it.
 pub trait CellMemory {
@@ -55,10 +55,10 @@ impl Merged {
     }
 }
 
-/// The monotonic clock in units of cells.
+/// The monotonic clock in units of notes, the finest of cells.
 #[must_use]
 pub const fn now_units(nanoseconds: u64) -> u64 {
-    nanoseconds >> 31
+    nanoseconds >> (31 - NOTE_BITS)
 }
 
 /// Lines here that have the flows of a line of a memory with another size. A smaller memory does
@@ -142,4 +142,5 @@ const RANK_OLD: u32 = 4 * TIME as u32;
 const LEAST_NEWS: u16 = 2;
 /// Attempts to write while the program writes.
 const ATTEMPTS: u32 = 4;
-const _: () = assert!(LIFE[1] < TIME as u32 / 2, "ages are unambiguous");
+const _: () =
+    assert!(LIFE[0] < TIME as u32 / 2 && LIFE[1] < TIME as u32 / 2, "ages are unambiguous");

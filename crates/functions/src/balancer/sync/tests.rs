@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use super::wire::*;
 use super::*;
 
-const NOW: u64 = 5000;
+const NOW: u64 = 5000 * UNIT;
+/// Between two ages of a flow.
+const UNIT: u64 = 1 << NOTE_BITS;
 
 fn key(secret: &str) -> Key {
     Key::new(secret.as_bytes()).unwrap()
@@ -279,13 +281,13 @@ fn only_changes_are_sent_and_never_back() {
     news.heard(1, way, cell);
     assert_eq!(sent(&mut news, NOW), [(0, 1)], "neither notes nor a peer's");
     assert_eq!(sent(&mut news, NOW), []);
-    memory.0[0].set(flow(1, 5, FLOW, 0).cell(NOW + 1));
-    assert_eq!(sent(&mut news, NOW + 1), [(0, 1)], "it is established");
-    memory.0[0].set(flow(1, 5, FLOW, 0).cell(NOW + 100));
-    assert_eq!(sent(&mut news, NOW + 100), [], "still used");
-    memory.0[0].set(flow(1, 5, FLOW, 0).cell(NOW + 130));
-    assert_eq!(sent(&mut news, NOW + 130), [(0, 1)], "renewed in time");
+    memory.0[0].set(flow(1, 5, FLOW, 0).cell(NOW + UNIT));
+    assert_eq!(sent(&mut news, NOW + UNIT), [(0, 1)], "it is established");
+    memory.0[0].set(flow(1, 5, FLOW, 0).cell(NOW + 100 * UNIT));
+    assert_eq!(sent(&mut news, NOW + 100 * UNIT), [], "still used");
+    memory.0[0].set(flow(1, 5, FLOW, 0).cell(NOW + 130 * UNIT));
+    assert_eq!(sent(&mut news, NOW + 130 * UNIT), [(0, 1)], "renewed in time");
     let mut fresh = News::new(2);
-    assert!(!fresh.scan(&memory, NOW + 130, |_, _| false), "no space");
-    assert_eq!(sent(&mut fresh, NOW + 130), [(0, 1), (1, 3)], "nothing was left out");
+    assert!(!fresh.scan(&memory, NOW + 130 * UNIT, |_, _| false), "no space");
+    assert_eq!(sent(&mut fresh, NOW + 130 * UNIT), [(0, 1), (1, 3)], "nothing was left out");
 }
