@@ -5,6 +5,7 @@
 //! ids, [`Config`] is what the user wants, [`update`] brings live maps there.
 
 pub mod abi;
+mod announce;
 pub mod choice;
 mod config;
 mod explain;
@@ -21,6 +22,7 @@ pub mod sync;
 mod tunnel;
 
 pub use abi::Reason;
+pub use announce::Announce;
 pub use config::{
     Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports, Protocol,
     Service, State, Sync, Tunnel,
