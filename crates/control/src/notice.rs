@@ -133,9 +133,7 @@ impl fmt::Display for Notice {
                 "no peer sent all of its state in {} s: connections that began before may move",
                 wait.as_secs_f64()
             ),
-            Self::NotAnnounced(reason) => {
-                write!(f, "warning: services are not announced as they should be: {reason}")
-            }
+            Self::NotAnnounced(why) => write!(f, "warning: services are not announced: {why}"),
             Self::NoMss { interface, mss, reason } => write!(
                 f,
                 "{interface}: the MSS of connections is not lowered ({reason}); set it for the \

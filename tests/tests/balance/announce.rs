@@ -163,7 +163,7 @@ fn tables_that_the_kernel_forwards_by_are_refused() {
     ip(&stage, "route add blackhole 192.0.2.1 proto static table 77");
     let path = file(&stage, HEAD, &SERVICES[..2], "");
     let answer = stage.run(&["balance", "load", "eth0", &path]);
-    assert!(answer.stderr.contains("not announced as they should be"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("services are not announced: "), "{}", answer.stderr);
     assert!(answer.stderr.contains("192.0.2.1/32 table 77"), "{}", answer.stderr);
     answer.ended(0);
     assert_eq!(table(&stage, 77), ["blackhole 192.0.2.1 proto static", ALL[1]]);

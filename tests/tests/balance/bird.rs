@@ -105,7 +105,7 @@ fn a_killed_daemon_withdraws_nothing() {
     remain(&mut streams);
 }
 
-/// So many that no backend and no balancer is without one by chance: one of 10^9 runs.
+/// New connections: with this number, a backend has none by chance in one of 10^10 runs.
 const CONNECTIONS: usize = 60;
-/// The same for connections that remain.
+/// Connections that remain.
 const STREAMS: usize = 60;

@@ -1,38 +1,14 @@
 //! Which networks are announced: those of services that have a backend for new connections.
 //!
 //! Rule: several services can have one network. It is announced while any of them has a backend,
-//! because its withdrawal would end the others too. Not here: routes (`control::balance::announce`).
+//! because its withdrawal would end the others too. Not here: the routes, which are in `control`.
 
 use std::collections::BTreeSet;
 
 use packet::Prefix;
-use serde::{Deserialize, Serialize};
 
-use super::config::{Config, ConfigError, Service, State};
+use super::config::{Config, Service, State};
 use super::live::Out;
-
-/// Where routing daemons find the networks of services.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Announce {
-    /// Number of the kernel's routing table that has a route for each network.
-    pub table: u32,
-}
-
-impl Announce {
-    /// # Errors
-    /// The table is one that the kernel forwards by.
-    pub(super) fn check(self) -> Result<(), ConfigError> {
-        let name = match self.table {
-            0 => "unspecified",
-            253 => "default",
-            254 => "main",
-            255 => "local",
-            _ => return Ok(()),
-        };
-        Err(ConfigError::AnnounceTable { table: self.table, name })
-    }
-}
 
 impl Service {
     /// Whether a backend gets new connections; `out` has those that checks took out.

@@ -10,7 +10,6 @@ use std::str::FromStr;
 use packet::{ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 
-use super::announce::Announce;
 use super::health::Health;
 use super::quic::{self, QuicConfig, QuicError, ServerIds};
 use crate::PassOrDrop;
@@ -41,6 +40,14 @@ pub struct Config {
     pub nat: Option<Nat>,
     #[serde(rename = "service")]
     pub services: Vec<Service>,
+}
+
+/// Where routing daemons find the networks of services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Announce {
+    /// Number of the kernel's routing table that has a route for each network.
+    pub table: u32,
 }
 
 /// Balancers that synchronize.
@@ -356,6 +363,21 @@ impl Config {
     pub fn source(&self, is_ipv4: bool) -> Option<Prefix> {
         let mut all = self.source.iter().map(|one| one.0);
         all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+}
+
+impl Announce {
+    /// # Errors
+    /// The table is one that the kernel forwards by.
+    fn check(self) -> Result<(), ConfigError> {
+        let name = match self.table {
+            0 => "unspecified",
+            253 => "default",
+            254 => "main",
+            255 => "local",
+            _ => return Ok(()),
+        };
+        Err(ConfigError::AnnounceTable { table: self.table, name })
     }
 }
 

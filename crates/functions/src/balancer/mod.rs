@@ -22,10 +22,9 @@ pub mod sync;
 mod tunnel;
 
 pub use abi::Reason;
-pub use announce::Announce;
 pub use config::{
-    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports, Protocol,
-    Service, State, Sync, Tunnel,
+    Announce, Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports,
+    Protocol, Service, State, Sync, Tunnel,
 };
 pub use explain::{Constants, DecidedBy, Explanation, Query, explain};
 pub use flow::Flow;
