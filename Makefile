@@ -10,7 +10,7 @@ XWAY  := target/release/xway
 # What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
 PACKAGES := g++ bpftool clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute2 procps \
 	python3-venv tshark tcpdump libpcap0.8 nftables iptables nginx-light libnginx-mod-stream \
-	chromium systemd traceroute mtr-tiny iputils-tracepath iputils-ping bird2 frr
+	chromium systemd traceroute mtr-tiny iputils-tracepath iputils-ping bird2 frr curl
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 

@@ -1,5 +1,7 @@
 //! Attaching any XDP object, with its verdicts counted, and detaching what runs on an interface.
 
+use std::time::Duration;
+
 use kernel::Mode;
 use serde::Serialize;
 use spec::Spec;
@@ -7,7 +9,8 @@ use spec::compose::{self, VerdictSet};
 use sys::errno::E2BIG;
 
 use crate::Control;
-use crate::chain;
+use crate::balance::{self, announce, nat};
+use crate::chain::{self, ChainReport};
 use crate::composition;
 use crate::counters::VERDICT_SLOTS;
 pub use crate::detach::Detached;
@@ -111,9 +114,35 @@ pub fn attach(
 /// changed.
 pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detached> {
     let mut target = Target::open(control, interface)?;
-    crate::balance::nat::detach_others(control, &mut target)?;
-    let programs = detach_all(&target, force)?;
-    Ok(Detached { interface: target.interface.clone(), programs })
+    let withdrawn = announce::withdraw(control, &target)?;
+    let detached =
+        nat::detach_others(control, &mut target).and_then(|()| detach_all(&target, force));
+    let name = target.interface.clone();
+    if withdrawn && detached.is_err() {
+        drop(target);
+        announce::follow(control);
+    }
+    Ok(Detached { interface: name, programs: detached? })
+}
+
+/// Removes a member of a chain, as [`chain::remove`] does, after the withdrawal of what it
+/// announces.
+///
+/// # Errors
+/// Those of [`chain::remove`], or the withdrawal failed. Then nothing has changed.
+pub fn remove_member(
+    control: &Control,
+    interface: &str,
+    name: &str,
+    confirm: Option<Duration>,
+) -> Result<ChainReport> {
+    let withdrawn =
+        name == balance::NAME && announce::withdraw(control, &Target::open(control, interface)?)?;
+    let removed = chain::remove(control, interface, name, confirm);
+    if withdrawn && removed.is_err() {
+        announce::follow(control);
+    }
+    removed
 }
 
 #[derive(Debug)]

@@ -44,6 +44,8 @@ pub enum Notice {
     Unresolved(IpAddr),
     /// No balancer sent its state in this time, so connections that others remember may move.
     NotSynchronized(Duration),
+    /// The routes of `announce` are not as they should be, with the reason.
+    NotAnnounced(String),
     /// The MSS that is announced to clients was not lowered.
     NoMss {
         /// Name of the interface.
@@ -131,6 +133,7 @@ impl fmt::Display for Notice {
                 "no peer sent all of its state in {} s: connections that began before may move",
                 wait.as_secs_f64()
             ),
+            Self::NotAnnounced(why) => write!(f, "warning: services are not announced: {why}"),
             Self::NoMss { interface, mss, reason } => write!(
                 f,
                 "{interface}: the MSS of connections is not lowered ({reason}); set it for the \

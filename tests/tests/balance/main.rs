@@ -1,8 +1,10 @@
 //! The balancer.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod announce;
 mod backend;
 mod backend_lab;
+mod bird;
 mod changes;
 mod command;
 mod connections;

@@ -36,6 +36,7 @@ pub use wait::wait;
 
 use crate::Control;
 use crate::attach;
+use crate::balance::{self, announce};
 use crate::chain::{self, MemberChange};
 use crate::declaration::{DeclarationError, Declarations, Kind, OnStop, Program, Reason};
 use crate::detection::AutoOptions;
@@ -194,6 +195,10 @@ impl Plan {
                 Ok(()) => one.applied = true,
                 Err(error) => one.error = Some(full(&error)),
             }
+        }
+        let mut changes = self.interfaces.iter().flat_map(|one| &one.changes);
+        if changes.any(|change| change.program == balance::NAME) {
+            announce::follow(control);
         }
     }
 }
@@ -565,7 +570,7 @@ fn remove(control: &Control, change: &Change) -> Result<()> {
     let runs_alone = members(&Target::open(control, interface)?)?.len() == 1;
     match runs_alone {
         true => attach::detach(control, interface, false).map(|_| ()),
-        false => chain::remove(control, interface, program, None).map(|_| ()),
+        false => attach::remove_member(control, interface, program, None).map(|_| ()),
     }
 }
 

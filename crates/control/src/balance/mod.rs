@@ -3,6 +3,7 @@
 //! Rule: the services are in the record of the program, so that a later process can change one
 //! backend; what packets meet are the maps, which change in the order of `functions::balancer`.
 
+pub mod announce;
 mod declared;
 pub mod health;
 pub(crate) mod nat;
@@ -155,6 +156,7 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     let config = prepare((&target, &others), options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
     let out = interfaces(target.ifindex, &options.out)?;
+    let announces = config.announce.is_some() || running.as_ref().is_some_and(announce::announces);
     match running {
         Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
@@ -169,6 +171,9 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
             for (_, one) in nat::together(control, &running)? {
                 record.replace(&one.generation)?;
             }
+            if announces {
+                announce::update(control);
+            }
             Ok(changed(&target, running.mode, true, &config, moved))
         }
         running => {
@@ -180,6 +185,9 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
             let attachment = Attachment { config: &config, out: &out, options, lost: &lost };
             let targets: Vec<_> = std::iter::once(&target).chain(&others).collect();
             attach(control, &targets, &attachment, old)?;
+            if announces {
+                announce::update(control);
+            }
             Ok(changed(&target, options.placement.mode, false, &config, Vec::new()))
         }
     }
@@ -193,6 +201,7 @@ fn prepare((target, others): (&Target, &[Target]), options: &BalanceOptions) -> 
         neighbours::check_forwarding(&one.interface, &config)?;
     }
     nat::check_addresses(&target.interface, &config)?;
+    announce::check(&config)?;
     check_lockout(control, target, &config, &options.placement)?;
     neighbours::resolve(control, &config)?;
     Ok(config)
@@ -235,6 +244,9 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
     let record = Record { balance: Some(config.clone()), ..record };
     for (_, one) in nat::together(control, &running)? {
         record.replace(&one.generation)?;
+    }
+    if config.announce.is_some() {
+        announce::update(control);
     }
     Ok(changed(&target, running.mode, true, &config, moved))
 }
@@ -512,4 +524,4 @@ fn spec(config: &Config, options: &BalanceOptions) -> Result<Spec> {
     Ok(spec)
 }
 
-const NAME: &str = "balance";
+pub(crate) const NAME: &str = "balance";

@@ -1,18 +1,19 @@
 //! `BalanceReport`: services and backends of the balancers of this namespace, with what was sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use functions::balancer::sync::now_units;
 use functions::balancer::{self, Backend, Live, Out, Service, State, abi};
 use functions::stats::Count;
+use packet::Prefix;
 use serde::Serialize;
 use spec::Map as _;
 use sys::thread::monotonic_ns;
 
 use super::health::Details;
 use super::sync::FlowMemory;
-use super::{Running, balancers};
+use super::{Running, announce, balancers};
 use crate::Control;
 use crate::error::Result;
 use crate::record::Record;
@@ -50,6 +51,9 @@ pub struct ServiceReport {
     pub check: Option<&'static str>,
     /// Whether backends that fail are in use because too many do (`most`).
     pub fails_open: bool,
+    /// Whether the routing table of `announce` has a route to its address or network; null if the
+    /// file does not announce it.
+    pub announced: Option<bool>,
     /// Backends, also those that are in the file no more while they drain.
     pub backends: Vec<BackendReport>,
 }
@@ -115,7 +119,13 @@ fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
     let out = live.out(&config);
     let details = Details::read(&running.generation)?;
     let reading = Reading { live, counts, flows, out, details };
-    let services = config.services.iter().map(|service| reading.service(service)).collect();
+    let announced = announce::announced(&config)?;
+    let services = config.services.iter().map(|service| {
+        let announced = announced.as_ref().filter(|_| config.announces(service));
+        let announced = announced.map(|all: &BTreeSet<Prefix>| all.contains(&service.address.0));
+        ServiceReport { announced, ..reading.service(service) }
+    });
+    let services = services.collect();
     let events = running.generation.map(balancer::EVENTS)?.array()?;
     let events = abi::Event::ALL.iter().zip(events);
     let sum = |value: &[u8]| {
@@ -163,6 +173,7 @@ impl Reading {
             port: service.port.to_string(),
             check: service.health.as_ref().map(|one| one.check.name()),
             fails_open: self.details.services.get(&service.name).is_some_and(|one| one.fails_open),
+            announced: None,
             backends,
         }
     }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use sys::cap::Cap;
 use sys::confine;
-use sys::net::{Link, LinkEvents, Netlink};
+use sys::net::{Link, LinkEvents, Netlink, OwnedRoute};
 use sys::notify::NotifySocket;
 use sys::poll::Watch;
 use sys::priority::{self, Priority};
@@ -37,6 +37,7 @@ use self::scrape::{Known, Scraper};
 use crate::Control;
 use crate::apply::{self, ApplyOptions, FileError, InterfacePlan, Plan};
 use crate::balance;
+use crate::balance::announce::Announcer;
 use crate::balance::health::{self, Checker, HealthEvent};
 use crate::balance::sync::Syncers;
 use crate::declaration;
@@ -78,6 +79,12 @@ pub enum Event<'a> {
     Unchecked(String),
     /// Checks of balancers' backends changed something.
     Health(&'a HealthEvent),
+    /// The network of a service is announced: not because of a check, which is an event of health.
+    Announced(&'a OwnedRoute),
+    /// The network of a service is not announced any more.
+    Withdrawn(&'a OwnedRoute),
+    /// Networks of services are not announced as they should be, with the reason.
+    NotAnnounced(&'a str),
     /// SIGHUP arrived.
     Reloading,
 }
@@ -97,6 +104,9 @@ pub struct Daemon {
     checker: std::result::Result<Checker, Option<String>>,
     /// When the next hops of balancers are refreshed next.
     refresh_at: Instant,
+    /// Announces services, and why it cannot, as it was reported.
+    announcer: Announcer,
+    not_announced: Option<String>,
     /// Exchange flows with balancers of other hosts.
     syncers: Syncers,
     /// What the thread that serves metrics reads.
@@ -165,6 +175,8 @@ impl Daemon {
             follower: Some(follower),
             checker,
             refresh_at: Instant::now(),
+            announcer: Announcer::default(),
+            not_announced: None,
             syncers: Syncers::default(),
             shared,
             scraper,
@@ -269,7 +281,27 @@ impl Daemon {
             });
             // What fails, because an interface vanishes meanwhile, succeeds the next time.
             let _ = balance::refresh(&self.control);
+            self.announce(log);
             self.refresh_at = Instant::now() + REFRESH;
+        }
+    }
+
+    /// Brings the routes of announced services to what balancers have: after a restart, or when an
+    /// interface vanished with its balancer.
+    fn announce(&mut self, log: &mut impl FnMut(&Event<'_>)) {
+        match self.announcer.step(&self.control) {
+            Ok(changed) => {
+                self.not_announced = None;
+                changed.announced.iter().for_each(|one| log(&Event::Announced(one)));
+                changed.withdrawn.iter().for_each(|one| log(&Event::Withdrawn(one)));
+            }
+            Err(error) => {
+                let reason = full(&error);
+                if self.not_announced.as_ref() != Some(&reason) {
+                    log(&Event::NotAnnounced(&reason));
+                }
+                self.not_announced = Some(reason);
+            }
         }
     }
 

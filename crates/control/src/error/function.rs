@@ -84,6 +84,13 @@ pub enum FunctionError {
          arrive: `ip address add {address} dev {interface}`, or the interface of the backends"
     )]
     ForeignNatAddress { interface: String, address: std::net::IpAddr },
+    /// The kernel forwards by the table of `announce`.
+    #[error(
+        "a rule of priority {priority} selects table {table} of `announce`, so the kernel would \
+         drop packets of this host to services: choose another table, or `ip rule del priority \
+         {priority}`"
+    )]
+    AnnounceRule { table: u32, priority: u32 },
     /// The running balancer translates addresses in another way, or on other interfaces.
     #[error(
         "the balancer of {interface} was loaded with other `nat`, for other deliveries, or for \

@@ -41,6 +41,16 @@ pub(super) fn add(sheet: &mut Sheet, shown: &BalanceReport) {
     });
     let help = "Whether backends that fail are in use because too many do";
     sheet.levels("balance_service_fails_open", help, open.collect::<Vec<_>>());
+    let announced = shown.balancers.iter().flat_map(|balancer| {
+        let services = balancer.services.iter();
+        services.filter_map(|one| {
+            let labels =
+                vec![("interface", balancer.interface.clone()), ("service", one.name.clone())];
+            Some((labels, f64::from(u8::from(one.announced?))))
+        })
+    });
+    let help = "Whether the network of a service is announced to routing daemons";
+    sheet.levels("balance_service_announced", help, announced.collect::<Vec<_>>());
     let help = "Whether a backend gets new connections";
     sheet.levels("balance_backend_up", help, level(|one| u64::from(one.state == "up")));
     let events = shown.balancers.iter().flat_map(|balancer| {
@@ -101,6 +111,7 @@ mod tests {
             port: "80".to_owned(),
             check: Some("tcp"),
             fails_open: false,
+            announced: Some(true),
             backends: vec![backend],
         };
         let balancer = BalancerReport {
@@ -120,6 +131,7 @@ mod tests {
             format!("xway_balance_backend_up{labels} 0"),
             format!("xway_balance_backend_healthy{labels} 0"),
             "xway_balance_service_fails_open{interface=\"eth0\",service=\"web\"} 0".to_owned(),
+            "xway_balance_service_announced{interface=\"eth0\",service=\"web\"} 1".to_owned(),
             "xway_balance_flow_events_total{interface=\"eth0\",event=\"evicted\"} 5".to_owned(),
         ] {
             assert!(text.contains(&line), "{line}\n{text}");

@@ -29,6 +29,9 @@ pub struct Config {
     pub malformed: PassOrDrop,
     /// Flows that can be remembered when backends change.
     pub flows: u32,
+    /// Where routing daemons of this host find the networks of services; without it, nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub announce: Option<Announce>,
     /// Other balancers of the same services, which remember flows for each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<Sync>,
@@ -37,6 +40,14 @@ pub struct Config {
     pub nat: Option<Nat>,
     #[serde(rename = "service")]
     pub services: Vec<Service>,
+}
+
+/// Where routing daemons find the networks of services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Announce {
+    /// Number of the kernel's routing table that has a route for each network.
+    pub table: u32,
 }
 
 /// Balancers that synchronize.
@@ -86,6 +97,9 @@ pub struct Service {
     /// Which backend gets datagrams of an unknown flow, after backends changed.
     #[serde(default)]
     pub datagrams: Datagrams,
+    /// Whether its network is announced, where the configuration announces any.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub announce: bool,
     /// How backends are checked; without it they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
@@ -228,6 +242,11 @@ pub enum ConfigError {
     Health { service: String, reason: String },
     #[error("service `{service}`: the VNI {vni} has more than 24 bits")]
     Vni { service: String, vni: u32 },
+    #[error(
+        "`announce`: the kernel forwards by table {table} (`{name}`), and would drop packets to \
+         services: choose one that no rule selects, such as 77"
+    )]
+    AnnounceTable { table: u32, name: &'static str },
     #[error("service `{service}`: {error}")]
     Quic { service: String, error: QuicError },
     #[error("`source` has two entries of one family: {0} and {1}")]
@@ -289,6 +308,7 @@ impl Config {
                 return Err(ConfigError::Sources(other.0, one.0));
             }
         }
+        self.announce.map_or(Ok(()), Announce::check)?;
         let mut names = BTreeSet::new();
         for service in &self.services {
             if !names.insert(&service.name) {
@@ -343,6 +363,21 @@ impl Config {
     pub fn source(&self, is_ipv4: bool) -> Option<Prefix> {
         let mut all = self.source.iter().map(|one| one.0);
         all.find(|one| one.address().is_ipv4() == is_ipv4)
+    }
+}
+
+impl Announce {
+    /// # Errors
+    /// The table is one that the kernel forwards by.
+    fn check(self) -> Result<(), ConfigError> {
+        let name = match self.table {
+            0 => "unspecified",
+            253 => "default",
+            254 => "main",
+            255 => "local",
+            _ => return Ok(()),
+        };
+        Err(ConfigError::AnnounceTable { table: self.table, name })
     }
 }
 
@@ -553,6 +588,15 @@ impl fmt::Display for Protocol {
             Self::Icmp => "icmp",
         })
     }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// Whether a setting has the value that [`yes`] gives it.
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 const fn one() -> u16 {

@@ -5,6 +5,7 @@
 //! ids, [`Config`] is what the user wants, [`update`] brings live maps there.
 
 pub mod abi;
+mod announce;
 pub mod choice;
 mod config;
 mod explain;
@@ -22,8 +23,8 @@ mod tunnel;
 
 pub use abi::Reason;
 pub use config::{
-    Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports, Protocol,
-    Service, State, Sync, Tunnel,
+    Announce, Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports,
+    Protocol, Service, State, Sync, Tunnel,
 };
 pub use explain::{Constants, DecidedBy, Explanation, Query, explain};
 pub use flow::Flow;

@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use control::apply::InterfacePlan;
+use control::balance::announce;
 use control::balance::health::HealthEventKind;
 use control::daemon::{Daemon, DaemonOptions, Event};
 use control::filter::auto_detection::AutoEvent;
@@ -47,8 +48,14 @@ fn line(event: &Event<'_>) -> (u8, String) {
             (ERROR, format!("backends are not checked, and remain as they are: {reason}"))
         }
         Event::Health(event) => {
-            let is_good = matches!(event.event, HealthEventKind::Up | HealthEventKind::FailClosed);
+            use HealthEventKind::{Announced, FailClosed, Up};
+            let is_good = matches!(event.event, Up | FailClosed | Announced);
             (if is_good { NOTICE } else { WARNING }, event.to_string())
+        }
+        Event::Announced(route) => (NOTICE, format!("announced: {}", announce::text(route))),
+        Event::Withdrawn(route) => (WARNING, format!("withdrawn: {}", announce::text(route))),
+        Event::NotAnnounced(reason) => {
+            (ERROR, format!("services are not announced as they should be: {reason}"))
         }
         Event::Undeclared(dir) => {
             (NOTICE, format!("nothing is declared: there is no directory {}", dir.display()))

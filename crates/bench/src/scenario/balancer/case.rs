@@ -178,6 +178,7 @@ impl Case {
                     _ => Delivery::Ipip,
                 },
                 datagrams: Default::default(),
+                announce: true,
                 health: None,
                 quic: quic.into_iter().collect(),
                 backends: (0..BACKENDS)

@@ -13,6 +13,7 @@ use super::detail::Details;
 use super::event::{HealthEvent, HealthEventKind};
 use super::target::{Delivery, Ports, Target};
 use crate::Control;
+use crate::balance::announce::{self, Announcements};
 use crate::balance::{Running, source_to};
 use crate::error::{FunctionError, Result, full};
 use crate::record::Record;
@@ -41,6 +42,8 @@ struct Changes {
     /// Backends are out, or in use, that are not in the maps.
     table: bool,
     details: bool,
+    /// Services may be announced that have no backend, or the reverse.
+    routes: bool,
 }
 
 #[derive(Debug)]
@@ -117,7 +120,7 @@ impl CheckedBalancer {
         }
         (self.config, self.generation) = (config, generation);
         // The maps may be of another program, which does not have what is out.
-        self.changes = Changes { table: self.out() != out, details: true };
+        self.changes = Changes { table: self.out() != out, details: true, routes: false };
         Ok(())
     }
 
@@ -256,11 +259,8 @@ impl CheckedBalancer {
         if self.retry_at.is_some_and(|at| now < at) || self.changes == Changes::default() {
             return;
         }
-        match self.apply(control) {
-            Ok(()) => {
-                (self.changes, self.retry_at) = (Changes::default(), None);
-                self.events.drain(..).for_each(|event| log(&event));
-            }
+        match self.apply(control, log) {
+            Ok(()) => (self.changes, self.retry_at) = (Changes::default(), None),
             Err(error) => {
                 if self.retry_at.is_none() {
                     log(&HealthEvent {
@@ -276,10 +276,39 @@ impl CheckedBalancer {
         }
     }
 
-    fn apply(&self, control: &Control) -> Result<()> {
+    /// Reports routes that changed with the health of backends.
+    fn report(&self, changed: &Announcements, log: &mut impl FnMut(&HealthEvent)) {
+        let Announcements { announced, withdrawn } = changed;
+        let announced = announced.iter().map(|one| (one, HealthEventKind::Announced));
+        let withdrawn = withdrawn.iter().map(|one| (one, HealthEventKind::Withdrawn));
+        for (route, event) in announced.chain(withdrawn) {
+            log(&HealthEvent {
+                interface: self.interface.clone(),
+                service: None,
+                backend: None,
+                event,
+                reason: announce::text(route),
+            });
+        }
+    }
+
+    fn apply(&mut self, control: &Control, log: &mut impl FnMut(&HealthEvent)) -> Result<()> {
         let interface = Interface::open(control, &self.interface)?;
         let running = Running::find(&interface.slot, interface.ifindex)?
             .ok_or_else(|| FunctionError::NoBalancer { interface: self.interface.clone() })?;
+        if self.changes.table || self.changes.details {
+            self.apply_health(&running)?;
+            let routes = self.config.announce.is_some();
+            self.changes = Changes { routes, ..Changes::default() };
+            self.events.drain(..).for_each(|event| log(&event));
+        }
+        if self.changes.routes {
+            self.report(&announce::settle(control)?, log);
+        }
+        Ok(())
+    }
+
+    fn apply_health(&self, running: &Running) -> Result<()> {
         if self.changes.table {
             let config = Record::read(&running.generation)?.and_then(|one| one.balance);
             let config = config.unwrap_or_default();

@@ -14,9 +14,11 @@ pub struct HealthEvent {
     pub service: Option<String>,
     /// The backend; null if the event is of the service.
     pub backend: Option<IpAddr>,
-    /// `up`, `down`, `fail-open`, `fail-closed`, `not-checked` or `not-applied`.
+    /// `up`, `down`, `fail-open`, `fail-closed`, `announced`, `withdrawn`, `not-checked` or
+    /// `not-applied`.
     pub event: HealthEventKind,
-    /// Why, as a sentence; empty where there is no reason.
+    /// Why, as a sentence; the network and table of `announced` and `withdrawn`; empty where there
+    /// is no reason.
     pub reason: String,
 }
 
@@ -32,6 +34,10 @@ pub enum HealthEventKind {
     FailOpen,
     /// The limit is not reached any more.
     FailClosed,
+    /// A network is announced, because a service has a backend again.
+    Announced,
+    /// A network is not announced any more, because no service has a backend.
+    Withdrawn,
     /// A backend cannot be checked.
     NotChecked,
     /// A change was not applied, and is tried again.
@@ -45,6 +51,8 @@ impl fmt::Display for HealthEvent {
             HealthEventKind::Down => "down",
             HealthEventKind::FailOpen => "nothing more is taken out",
             HealthEventKind::FailClosed => "the limit is not exceeded any more",
+            HealthEventKind::Announced => "announced",
+            HealthEventKind::Withdrawn => "withdrawn",
             HealthEventKind::NotChecked => "not checked",
             HealthEventKind::NotApplied => "health is not applied",
         };

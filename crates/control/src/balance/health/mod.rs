@@ -36,7 +36,7 @@ use sys::thread::monotonic_ns;
 use self::balancer::CheckedBalancer;
 use self::target::Ports;
 use self::way::Ways;
-use super::{Running, balancers};
+use super::{Running, announce, balancers};
 use crate::Control;
 use crate::error::{Error, FunctionError, Result};
 use crate::record::Record;
@@ -124,7 +124,8 @@ impl Checker {
             return Err(FunctionError::Checked { interface: name, holder }.into());
         }
         let _lock = Interface::open(&self.control, interface)?;
-        Details::read(&running.generation)?.replace(&running.generation)
+        Details::read(&running.generation)?.replace(&running.generation)?;
+        announce::require(&running)
     }
 
     /// What becomes readable when answers arrive.

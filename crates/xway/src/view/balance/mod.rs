@@ -110,7 +110,19 @@ fn balancer(report: &BalancerReport) -> String {
     } else {
         format!("memory of flows: {}", events.join(", "))
     };
-    format!("{}\n{table}\n{memory}", report.interface)
+    let announced = announced(report);
+    format!("{}\n{table}\n{memory}{announced}", report.interface)
+}
+
+/// A line with the services that are announced, and one with those that are not; empty if the file
+/// announces none.
+fn announced(report: &BalancerReport) -> String {
+    let line = |is: bool, head: &str| {
+        let services = report.services.iter().filter(|one| one.announced == Some(is));
+        let names: Vec<_> = services.map(|one| one.name.as_str()).collect();
+        if names.is_empty() { String::new() } else { format!("\n{head}: {}", names.join(", ")) }
+    };
+    line(true, "announced") + &line(false, "not announced")
 }
 
 impl View for SyncReport {
