@@ -168,6 +168,9 @@ impl Target {
         let writer = Writer::open(control)?;
         let mut target = Self::with(&writer, interface)?;
         target.writer = Some(writer);
+        if let Some((_, running)) = target.running_mode()? {
+            dispatcher::replaced::remove_pins(&target.slot, target.ifindex, running)?;
+        }
         Ok(target)
     }
 
