@@ -2,8 +2,9 @@
 //!
 //! A trial: the programs are composed again with a counter in each basic block
 //! ([`spec::compose::count_blocks`]), and run until the counting ends. They share all maps with
-//! what ran before, except program arrays (`composition::counting`), so nothing else changes, and a process that is killed leaves counted programs
-//! that the next one replaces. Not here: counts of runs and times (`status`, `chain`).
+//! what ran before, except program arrays (`composition::counting`), so nothing else changes, and a
+//! process that is killed leaves counted programs that the next one replaces. Not here: counts of
+//! runs and times (`status`, `chain`).
 
 use std::collections::BTreeMap;
 use std::fs::File;

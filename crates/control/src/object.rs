@@ -176,9 +176,9 @@ impl Opened {
         })
     }
 
-    /// Sets the type of the named program and of those that program arrays of the object hold, since
-    /// the programs of an array agree on their type; or that of all programs, regardless of their
-    /// sections.
+    /// Sets the type of the named program and of those that program arrays of the object hold,
+    /// since the programs of an array agree on their type; or that of all programs, regardless of
+    /// their sections.
     ///
     /// # Errors
     /// The word is not the name of a program type.

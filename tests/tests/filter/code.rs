@@ -1,8 +1,8 @@
 //! Compiled rules on the engine and the kernel: the verdict of every frame, and which rules
 //! counted it, are those of the model.
 //!
-//! Not here: anomalies and tunnels, what limits and bans do, and what only has to be accepted by the
-//! verifier; each has a file of its own.
+//! Not here: anomalies and tunnels, what limits and bans do, and what only has to be accepted by
+//! the verifier; each has a file of its own.
 
 use filter::runtime::actions;
 use filter::{

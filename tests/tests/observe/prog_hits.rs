@@ -171,7 +171,8 @@ fn called_programs_are_uncounted_after_a_kill_or_a_change() {
             assert_eq!(report["members"].as_array().unwrap().len(), 2, "{report:#}");
         }
         let left = stage.pins();
-        let left: Vec<_> = left.iter().filter(|pin| pin.contains("xway_hits")).collect();
+        let left: Vec<_> =
+            left.iter().filter(|pin| pin.to_string_lossy().contains("xway_hits")).collect();
         assert!(left.is_empty(), "{left:?}");
         send_through(&stage, 6);
     }

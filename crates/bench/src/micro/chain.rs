@@ -41,8 +41,9 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
         .method(
             "merged-c-N: the same programs as one program of one C source with the same counters, \
              merged-c-N-uncounted without. The ratio of merged-c-2 to 2 is the packet rate of a \
-             chain of two as a share of that of the C source. added: (8 - merged-c-8-uncounted) / 8 of one turn, so \
-             what a program costs besides its own work, counters and timing included; \
+             chain of two as a share of that of the C source. added: (8 - \
+             merged-c-8-uncounted) / 8 of one turn, so what a program costs besides its own work, \
+             counters and timing included; \
              added-uncounted: the same without counters. probe: 8 with the probe of `xway capture` \
              around it that nothing reads, less 8, in one turn.",
         );

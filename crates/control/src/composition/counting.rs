@@ -1,9 +1,9 @@
 //! Counting the blocks of all members, and of the programs that they call through program arrays of
 //! their own.
 //!
-//! Rule: the trial has program arrays of its own, with the counted programs. The arrays that run are
-//! pinned under their names meanwhile, so neither what runs after the trial nor a change by another
-//! process gets counted programs. Not here: how a block is counted (`spec::compose`).
+//! Rule: the trial has program arrays of its own, with the counted programs. The arrays that run
+//! are pinned under their names meanwhile, so neither what runs after the trial nor a change by
+//! another process gets counted programs. Not here: how a block is counted (`spec::compose`).
 
 use kernel::Map;
 use spec::compose::{self, Block, CountedBlocks, HITS_MAP};

@@ -167,10 +167,7 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         }
         "delete" if rest.is_empty() => Command::Delete { number: None },
         "delete" => Command::Delete { number: Some(number(rest)?) },
-        "enable" | "disable" => {
-            let numbers = rest.split_whitespace().map(number).collect::<Result<_>>()?;
-            Command::Enable { numbers, is_enabled: name == "enable" }
-        }
+        "enable" | "disable" => enable(rest, name == "enable")?,
         "packet" if rest.starts_with(['+', '-']) => {
             let direction = match rest.starts_with('+') {
                 true => Direction::Forward,
@@ -203,6 +200,12 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         "help" => Command::Help { command: optional(rest) },
         _ => Command::Quit,
     })
+}
+
+/// Numbers of breakpoints and watchpoints.
+fn enable(rest: &str, is_enabled: bool) -> Result<Command> {
+    let numbers = rest.split_whitespace().map(number).collect::<Result<_>>()?;
+    Ok(Command::Enable { numbers, is_enabled })
 }
 
 /// `PLACE,MESSAGE`.
