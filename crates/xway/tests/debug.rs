@@ -104,7 +104,8 @@ fn disabled_breakpoints_and_watchpoints_are_kept_without_effect() {
     let packets = [1, 2, 3, 4].map(|last| udp([10, 1, 0, last], 53));
     let capture = folder.capture("in.pcapng", &packets);
     let commands = "break weigh\nwatch total\ndprintf count,\"counts\"\n\
-                    disable 1 3\nc\ndisable\nc\npacket 1\nenable 1\nhits 1 3\ndisable\nenable 1\nc\ndelete 2\nenable 1 9\n\
+                    disable 1 3\nc\ndisable\nc\npacket 1\nenable 1\nhits 1 3\n\
+                    disable\nenable 1\nc\ndelete 2\nenable 1 9\n\
                     info breakpoints\nenable 3\npacket 1\npacket 2\nhits 1\ndisable 1\nc\n\
                     disable x\n";
     let answer = session(&capture, &["--json"], commands);
