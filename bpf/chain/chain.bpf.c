@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Eight small programs, each with a purpose of its own, for the benchmark of chains; and the same
- * eight as one program, with the counters that a chain keeps and without.
+ * eight, and the first two, as one program, with the counters that a chain keeps and without.
  *
  * Rule: every step finds the headers anew, as programs of different authors do.
  */
@@ -159,8 +159,10 @@ xway_inline int counted(struct counts *counts, __u32 step, int verdict, __u32 by
 	return verdict == XDP_PASS;
 }
 
+#define FIRST_TWO(run) run(0, length) run(1, types)
+
 #define EACH_STEP(run)                                                                             \
-	run(0, length) run(1, types) run(2, ttl) run(3, fragments) run(4, martians)                \
+	FIRST_TWO(run) run(2, ttl) run(3, fragments) run(4, martians)                              \
 		run(5, ports) run(6, sources) run(7, protocols)
 
 #define MEMBER(number, name)                                                                       \
@@ -181,26 +183,31 @@ EACH_STEP(MEMBER)
 	if (!counted(counts, number, verdict, bytes))                                              \
 		return verdict;
 
-SEC("xdp")
-int merged(struct xdp_md *ctx)
-{
-	int verdict;
+#define MERGED(name, steps)                                                                        \
+	SEC("xdp") int name(struct xdp_md *ctx)                                                    \
+	{                                                                                          \
+		int verdict;                                                                       \
+                                                                                                   \
+		steps(RUN)                                                                         \
+		return XDP_PASS;                                                                   \
+	}
 
-	EACH_STEP(RUN)
-	return XDP_PASS;
-}
+#define MERGED_COUNTED(name, steps)                                                                \
+	SEC("xdp") int name(struct xdp_md *ctx)                                                    \
+	{                                                                                          \
+		__u32 bytes = xway_data_end(ctx) - xway_data(ctx), key = 0;                        \
+		struct counts *counts = bpf_map_lookup_elem(&merged_verdicts, &key);               \
+		int verdict;                                                                       \
+                                                                                                   \
+		if (!counts)                                                                       \
+			return XDP_ABORTED;                                                        \
+		steps(RUN_COUNTED)                                                                 \
+		return XDP_PASS;                                                                   \
+	}
 
-SEC("xdp")
-int merged_counted(struct xdp_md *ctx)
-{
-	__u32 bytes = xway_data_end(ctx) - xway_data(ctx), key = 0;
-	struct counts *counts = bpf_map_lookup_elem(&merged_verdicts, &key);
-	int verdict;
-
-	if (!counts)
-		return XDP_ABORTED;
-	EACH_STEP(RUN_COUNTED)
-	return XDP_PASS;
-}
+MERGED(merged, EACH_STEP)
+MERGED_COUNTED(merged_counted, EACH_STEP)
+MERGED(merged_two, FIRST_TWO)
+MERGED_COUNTED(merged_two_counted, FIRST_TWO)
 
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -14,22 +14,22 @@ use kernel::{Binding, Object, Program};
 use spec::asm::Reg::{R0, R1, R2, R3, R6};
 use spec::asm::{Assembler, Cond, Helper};
 use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict, compose};
+use sys::errno::EINVAL;
 use sys::thread::monotonic_ns;
 
-use crate::error::{ConfirmationError, Result};
+use crate::error::{ConfirmationError, Error, Result};
 use crate::map_names::{DEADLINE, FALLBACK};
 
 /// The object with a program that runs the previous one after the deadline. `runs` states whether
 /// there is a previous one.
 ///
 /// # Errors
-/// The kernel cannot let such a program return to another one.
+/// A program on the network card cannot return to another one.
 pub fn limited(spec: &Spec, program: &str, binding: Binding, runs: bool) -> Result<Spec> {
     let has_fallback = match binding {
         Binding::Any => true,
-        // The kernel refuses tail calls in programs that are bound to a device.
-        Binding::Device(_) if runs => return Err(ConfirmationError::Bound.into()),
-        Binding::Device(_) => false,
+        // Earlier kernels refuse tail calls in a program that is bound to its device.
+        Binding::Device(_) => runs,
         Binding::Offload(_) => return Err(ConfirmationError::Offload.into()),
     };
     let mut spec = spec.clone();
@@ -38,6 +38,18 @@ pub fn limited(spec: &Spec, program: &str, binding: Binding, runs: bool) -> Resu
         spec.maps.push(map(FALLBACK, MapKind::PROG_ARRAY, 4));
     }
     Ok(compose::precede(&spec, program, code(has_fallback))?)
+}
+
+/// The error of an object that [`limited`] made. Earlier kernels refuse its tail call in a program
+/// that is bound, without a log.
+pub fn explained(error: Error, binding: Binding, runs: bool) -> Error {
+    let invalid = error
+        .kernel()
+        .is_some_and(|error| error.errno() == Some(EINVAL) && !error.is_by_verifier());
+    match binding {
+        Binding::Device(_) if runs && invalid => ConfirmationError::Bound.into(),
+        _ => error,
+    }
 }
 
 /// Sets the program that runs after the deadline of an object that [`limited`] made.

@@ -2,8 +2,9 @@
 //!
 //! A trial: the programs are composed again with a counter in each basic block
 //! ([`spec::compose::count_blocks`]), and run until the counting ends. They share all maps with
-//! what ran before, so nothing else changes, and a process that is killed leaves counted programs
-//! that the next one replaces. Not here: counts of runs and times (`status`, `chain`).
+//! what ran before, except program arrays (`composition::counting`), so nothing else changes, and a
+//! process that is killed leaves counted programs that the next one replaces. Not here: counts of
+//! runs and times (`status`, `chain`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::time::Instant;
 use kernel::Map;
 use serde::Serialize;
 use spec::Map as _;
-use spec::compose::HITS_MAP;
+use spec::compose::{Block, HITS_MAP};
 use sys::netns::NetNs;
 
 use crate::Control;
@@ -42,16 +43,17 @@ pub struct HitReport {
     pub interface: String,
     /// Seconds for which runs were counted.
     pub seconds: f64,
-    /// The programs in the order in which they run.
+    /// The programs in the order in which they run. After the program of a member come those that
+    /// it calls through program arrays of its object.
     pub members: Vec<HitMember>,
 }
 
-/// A program of an interface with the numbers of its instructions' runs.
+/// A program of a member with the numbers of its instructions' runs.
 #[derive(Debug, Serialize)]
 pub struct HitMember {
     /// Name of the member.
     pub member: String,
-    /// The program of its object.
+    /// A program of its object.
     #[serde(flatten)]
     pub code: ObjectProgram,
 }
@@ -104,25 +106,39 @@ impl HitCounter {
         // A program that was replaced may still run on another processor.
         sys::thread::wait_for_running_programs();
         let members = members.iter().map(|(member, map)| listed(member, map));
-        Ok(HitReport { interface, seconds, members: members.collect::<Result<_>>()? })
+        let members = members.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        Ok(HitReport { interface, seconds, members })
     }
 }
 
-fn listed(member: &CountedMember, map: &Map) -> Result<HitMember> {
+/// The programs of a member.
+fn listed(member: &CountedMember, map: &Map) -> Result<Vec<HitMember>> {
     let value = map.lookup(&[0; 4])?.unwrap_or_default();
     let (counters, _) = value.as_chunks::<8>();
+    let programs = member.programs.iter();
+    Ok(programs
+        .map(|(program, blocks)| listed_program(member, program, blocks, counters))
+        .collect())
+}
+
+fn listed_program(
+    member: &CountedMember,
+    program: &str,
+    blocks: &[Block],
+    counters: &[[u8; 8]],
+) -> HitMember {
     let mut hits = BTreeMap::new();
-    for block in &member.blocks {
+    for block in blocks {
         let count = block.counter.and_then(|counter| counters.get(counter));
         let count = count.map(|bytes| u64::from_ne_bytes(*bytes));
         hits.extend((block.start..block.end).map(|slot| (slot, count)));
     }
-    let programs: Vec<_> = member.spec.program(&member.program).into_iter().collect();
+    let programs: Vec<_> = member.spec.program(program).into_iter().collect();
     let mut listing = object_listing(&member.spec, &programs);
     let mut code = listing.programs.pop().unwrap_or_default();
     let functions = code.functions.iter_mut();
     for instruction in functions.flat_map(|function| &mut function.instructions) {
         instruction.hits = hits.get(&instruction.at).copied().flatten();
     }
-    Ok(HitMember { member: member.name.clone(), code })
+    HitMember { member: member.name.clone(), code }
 }

@@ -14,6 +14,8 @@ pub const FILTER_GLOBALS: &str = "filter_globals";
 pub const DEADLINE: &str = "xway_deadline";
 /// Program array with the program to return to after an unconfirmed change.
 pub const FALLBACK: &str = "xway_fallback";
+/// Id of the dispatcher of libxdp that a chain replaced.
+pub const DISPATCHER: &str = "xway_dispatcher";
 /// The place of a program in a chain.
 pub const MEMBER: &str = "xway_member";
 /// The object file that a program comes from.

@@ -176,7 +176,9 @@ impl Opened {
         })
     }
 
-    /// Sets the type of the named program, or of all programs, regardless of their sections.
+    /// Sets the type of the named program and of those that program arrays of the object hold,
+    /// since the programs of an array agree on their type; or that of all programs, regardless of
+    /// their sections.
     ///
     /// # Errors
     /// The word is not the name of a program type.
@@ -187,8 +189,11 @@ impl Opened {
     ) -> Result<(), ObjectError> {
         self.source.kind = kind.map(str::to_owned);
         let Some(kind) = kind.map(parse_kind).transpose()? else { return Ok(()) };
+        let held = program.map(|program| called(&self.spec, program)).unwrap_or_default();
         let all = self.spec.programs.iter_mut();
-        let chosen = all.filter(|one| program.is_none_or(|wanted| one.name == wanted));
+        let chosen = all.filter(|one| {
+            program.is_none_or(|wanted| one.name == wanted || held.contains(&one.name))
+        });
         chosen.for_each(|one| one.kind = kind);
         Ok(())
     }
@@ -256,13 +261,23 @@ fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Vec<String> {
 }
 
 /// The built-in objects.
-const BUILTIN: &[(&str, &[u8])] =
+static BUILTIN: &[(&str, &[u8])] =
     &[("drop", functions::drop::OBJECT), ("forward", functions::route::OBJECT)];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::full;
+
+    #[test]
+    fn programs_of_one_array_have_one_type() {
+        let bytes = include_bytes!("../../../bpf/prebuilt/test/locals.o");
+        let mut opened = parse("locals.o", bytes.to_vec()).unwrap();
+        opened.set_kind(Some("locals_first"), Some("xdp.frags")).unwrap();
+        let kinds = opened.spec.programs.iter().map(|one| (one.name.as_str(), one.kind));
+        let frags = ProgramKind::XDP_FRAGS;
+        assert_eq!(kinds.collect::<Vec<_>>(), [("locals_first", frags), ("locals_last", frags)]);
+    }
 
     fn opened(programs: &[(&str, ProgramKind)]) -> Opened {
         let program = |(name, kind): &(&str, ProgramKind)| Program {

@@ -168,6 +168,9 @@ impl Target {
         let writer = Writer::open(control)?;
         let mut target = Self::with(&writer, interface)?;
         target.writer = Some(writer);
+        if let Some((_, running)) = target.running_mode()? {
+            dispatcher::replaced::remove_pins(&target.slot, target.ifindex, running)?;
+        }
         Ok(target)
     }
 
@@ -256,9 +259,10 @@ impl Target {
             None => None,
         };
         if let Some(before) = &before {
+            let interface = interface();
             deadline::set_fallback(object, before).map_err(|reason| {
                 let reason = Box::new(reason);
-                ConfirmationError::NoReturn { interface: interface(), program: before.id(), reason }
+                ConfirmationError::NoReturn { interface, program: before.id(), reason }
             })?;
         }
         deadline::start(object, time)?;
@@ -378,7 +382,9 @@ impl Target {
         let binding = self.binding(spec, &programs, loading.mode);
         let runs = self.running_mode()?.is_some();
         let limited = deadline::limited(spec, &programs[0], binding, runs)?;
-        let object = self.load_sharing(&limited, programs.clone(), loading, reuse)?;
+        let object = self
+            .load_sharing(&limited, programs.clone(), loading, reuse)
+            .map_err(|error| deadline::explained(error, binding, runs))?;
         let varying = spec.maps.iter().filter(|map| !map.frozen);
         let shared = varying.map(|map| Ok((map.name.clone(), object.map(&map.name)?.duplicate()?)));
         let shared = shared.collect::<Result<_>>()?;

@@ -74,7 +74,7 @@ pub use model::{Frame, Judgement, Model, Reading, read};
 pub use runtime::carried_counts::Carried;
 
 /// The compiled program, without rules.
-pub const OBJECT: &[u8] = include_bytes!("../../../bpf/prebuilt/filter.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../bpf/prebuilt/filter.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_filter";
 /// Name of the program for frames of several buffers.

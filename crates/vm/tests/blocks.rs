@@ -68,7 +68,7 @@ fn compare(spec: &Spec, name: &str) -> Option<usize> {
     let options = Options { programs: Some(vec![name.to_owned()]), ..Options::default() };
     let plain = Machine::load(spec, &options).ok()?;
     let number = plain.program(name).ok()?;
-    let CountedBlocks { spec: counted, blocks } = count_blocks(spec, name).unwrap();
+    let CountedBlocks { spec: counted, blocks } = count_blocks(spec, &[name]).unwrap();
     let counted = Machine::load(&counted, &options).unwrap();
     let coverage = Arc::new(Mutex::new(Coverage::new(&plain)));
     let mut worker = plain.worker(0);
@@ -82,7 +82,7 @@ fn compare(spec: &Spec, name: &str) -> Option<usize> {
     let coverage = coverage.lock().unwrap();
     let own = coverage.programs().find(|one| one.program.number() == number).unwrap();
     let mut ran = 0;
-    for block in &blocks {
+    for block in &blocks[0] {
         let Some(counter) = block.counter else { continue };
         let count = u64::from_le_bytes(hits[counter]);
         assert_eq!(count, own.hits[block.start], "{} {name} {block:?}", spec.name);

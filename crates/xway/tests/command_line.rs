@@ -6,7 +6,8 @@
 mod support;
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use support::{Folder, object, udp, xway};
@@ -39,6 +40,29 @@ fn with_input(folder: &Folder, words: &[&str], input: &[u8]) -> [Output; 2] {
     fs::write(&path, input).unwrap();
     let redirected = command.stdin(File::open(&path).unwrap()).output().unwrap();
     [piped, redirected]
+}
+
+/// A constant is copied into every unit of code that uses it; a static is there once.
+#[test]
+fn large_objects_are_in_the_binary_once() {
+    let binary = fs::read(env!("CARGO_BIN_EXE_xway")).unwrap();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/prebuilt");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let large = |path: &PathBuf| path.extension().is_some_and(|end| end == "o");
+    let mut objects: Vec<_> =
+        paths.filter(large).map(|path| (fs::read(&path).unwrap(), 0)).collect();
+    objects.retain(|(object, _)| object.len() > 16 << 10);
+    let (mut left, mut skipped) = (&binary[..], Vec::new());
+    // Each object begins with this byte.
+    while left.read_until(0x7f, &mut skipped).unwrap() > 0 {
+        for (object, count) in &mut objects {
+            *count += usize::from(left.starts_with(&object[1..]));
+        }
+        skipped.clear();
+    }
+    let counts: Vec<_> = objects.iter().map(|(object, count)| (object.len(), *count)).collect();
+    assert!(counts.iter().all(|(_, count)| *count == 1), "bytes and copies: {counts:?}");
+    assert!(counts.len() >= 9, "{counts:?}");
 }
 
 /// Each file that a command reads may be standard input.

@@ -98,6 +98,64 @@ fn each_result_is_an_object_of_its_own() {
     assert_eq!(results[17]["stop"]["verdict"], "pass");
 }
 
+#[test]
+fn disabled_breakpoints_and_watchpoints_are_kept_without_effect() {
+    let folder = Folder::new("debug-disable");
+    let packets = [1, 2, 3, 4].map(|last| udp([10, 1, 0, last], 53));
+    let capture = folder.capture("in.pcapng", &packets);
+    let commands = "break weigh\nwatch total\ndprintf count,\"counts\"\n\
+                    disable 1 3\nc\ndisable\nc\npacket 1\nenable 1\nhits 1 3\n\
+                    disable\nenable 1\nc\ndelete 2\nenable 1 9\n\
+                    info breakpoints\nenable 3\npacket 1\npacket 2\nhits 1\ndisable 1\nc\n\
+                    disable x\n";
+    let answer = session(&capture, &["--json"], commands);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{answer:?}");
+    let results: Vec<Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let enabled = |at: usize| -> Vec<bool> {
+        let points = results[at]["breakpoints"].as_array().unwrap().iter();
+        points.map(|point| point["enabled"].as_bool().unwrap()).collect()
+    };
+    let reason = |at: usize| results[at]["stop"]["reason"]["kind"].as_str().unwrap();
+    assert_eq!(results[1]["breakpoint"]["enabled"], true);
+    assert_eq!(enabled(4), [false, true, false]);
+    assert_eq!(reason(5), "watchpoint");
+    assert_eq!(results[5]["stop"]["log"], serde_json::json!([]));
+    assert_eq!(enabled(6), [false; 3]);
+    assert_eq!(reason(7), "end_of_capture", "{}", results[7]);
+    assert_eq!(enabled(9), [true, false, false]);
+    // Its hits are those since the beginning, though it was disabled for most of them.
+    assert_eq!((reason(13), &results[13]["stop"]["packet"]), ("breakpoint", &3.into()));
+    let error = results[15]["error"].as_str().unwrap();
+    assert!(error.contains("9"), "{error}");
+    assert_eq!(enabled(16), [true, false], "one unknown number has no effect");
+    assert_eq!(enabled(21), [false, true]);
+    assert_eq!(reason(22), "end_of_capture", "{}", results[22]);
+    assert_eq!(results[22]["stop"]["log"].as_array().unwrap().len(), 3);
+    assert!(results[23]["error"].as_str().unwrap().contains("`x` is not a valid number"));
+    let answer = session(&capture, &[], "watch total\ndisable\n");
+    assert!(answer.stdout.contains("watchpoint 1: total, disabled\n"), "{answer:?}");
+}
+
+#[test]
+fn arguments_are_the_parameters_of_the_chosen_function() {
+    let folder = Folder::new("debug-args");
+    let capture = folder.capture("in.pcapng", &[udp([10, 1, 0, 2], 53)]);
+    let commands = "break weigh\nc\ninfo args\ninfo locals\nup\ninfo args\n";
+    let answer = session(&capture, &["--json"], commands);
+    let results: Vec<Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names = |at: usize| -> Vec<&str> {
+        let values = results[at]["values"].as_array().unwrap().iter();
+        values.map(|value| value["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!(names(3), ["endpoint", "factor"]);
+    let factor = &results[3]["values"][1];
+    assert_eq!((&factor["type"], &factor["value"]), (&"int".into(), &3.into()), "{factor}");
+    assert!(names(4).contains(&"weight") && names(4).contains(&"factor"));
+    assert_eq!(names(6), ["ctx"]);
+}
+
 /// The frames of a stack, with a value that is shown at each stop, and memory.
 #[test]
 fn frames_displays_and_memory() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use spec::asm::{Assembler, Reg::*};
 use spec::{MapDef, MapKind, ProgramKind, Verdict};
 use sys::bpf::uapi::map_flag;
-use xway_tests::program::{constant, foreign, load, map, object};
+use xway_tests::program::{PinFolder, constant, foreign, load, map, object};
 use xway_tests::stage::Stage;
 use xway_tests::xway::prebuilt;
 
@@ -144,6 +144,40 @@ fn what_cannot_be_adopted_is_left_alone() {
     stage.json(&["detach", "eth0", "--force"]);
     assert_eq!(stage.attached(), []);
     drop(link);
+}
+
+/// A process that is killed after the chain has replaced the dispatcher leaves libxdp's pins, and
+/// the record of the dispatcher with the chain. The next command removes the pins.
+#[test]
+fn pins_of_a_replaced_dispatcher_are_removed_by_the_next_change() {
+    let stage = Stage::new();
+    stage.json(&["attach", "eth0", &file("seen")]);
+    let ifindex = stage.net.b.ifindex("eth0").unwrap().0;
+    let mounted = PinFolder::new("replaced");
+    let (dispatcher, other) = (4_000_000_001_u32, 4_000_000_002_u32);
+    let folders =
+        [dispatcher, other].map(|id| mounted.path(&format!("xdp/dispatch-{ifindex}-{id}")));
+    let member = stand_in("member", &[0; 4]);
+    for folder in &folders {
+        fs::create_dir_all(folder).unwrap();
+        member.programs()[0].pin(&folder.join("prog0-prog")).unwrap();
+    }
+    let record = stage.pins().into_iter().find(|pin| pin.ends_with("xway_record")).unwrap();
+    let record = stage.xway.state().join("bpf").join(record).with_file_name("xway_dispatcher");
+    let text = dispatcher.to_string();
+    let shape = [4, text.len() as u32, 1];
+    let def = MapDef { contents: Some(text.into_bytes()), ..map("xway_id", MapKind::ARRAY, shape) };
+    let maps = object(vec![def], vec![constant("holder", Verdict::Pass)]);
+    load(&maps).map("xway_id").unwrap().pin(&record).unwrap();
+    // Reading changes nothing.
+    stage.json(&["chain", "eth0", "show"]);
+    assert!(folders[0].exists());
+    let add = ["chain", "eth0", "add", &file("seen"), "--name", "again"];
+    stage.json(&add);
+    assert!(!folders[0].exists(), "{:?}", fs::read_dir(&folders[0]));
+    assert!(folders[1].join("prog0-prog").exists(), "that of another dispatcher");
+    assert!(!record.exists() && !stage.pins().iter().any(|pin| pin.ends_with("xway_dispatcher")));
+    stage.json(&["detach", "eth0"]);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod sources;
 mod syn;
 mod top;
 mod trial;
+mod verifier;
 
 // What the tests of the crate `filter` share.
 #[path = "../../../crates/filter/tests/filter_arm/mod.rs"]

@@ -99,6 +99,85 @@ fn members_that_are_reached_by_tail_calls_are_counted() {
     until("counters of verdicts continue", PATIENCE, continued).unwrap();
 }
 
+/// An object whose program ends with a tail call to another one; if that failed, it would return
+/// "aborted".
+fn calling() -> Stage {
+    let stage = Stage::new();
+    let locals = prebuilt("test/locals.o");
+    let locals = locals.to_str().unwrap();
+    stage.json(&["attach", "eth0", locals, "--program", "locals_first"]);
+    stage
+}
+
+/// Sends packets, all of which the called program decides. `before`: those of earlier calls.
+#[track_caller]
+fn send_through(stage: &Stage, before: u64) -> u64 {
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 3);
+    let shown = || stage.json(&["chain", "eth0", "show"])["members"].clone();
+    let locals = |members: &Value| {
+        let mut members = members.as_array().unwrap().iter();
+        members.find(|one| one["program"] == "locals_first").unwrap().clone()
+    };
+    let counted = || Ok((locals(&shown())["packets"] == before + 3).then_some(()));
+    until("packets", PATIENCE, counted).unwrap();
+    let verdicts = locals(&shown())["verdicts"].clone();
+    assert_eq!(verdicts["aborted"].as_u64().unwrap_or(0), 0, "no tail call failed: {verdicts}");
+    before + 3
+}
+
+#[test]
+fn programs_that_a_member_calls_itself_are_counted() {
+    for other in [None, Some("seen"), Some("deep")] {
+        let stage = calling();
+        if let Some(other) = other {
+            let object = prebuilt(&format!("test/{other}.o"));
+            stage.json(&["chain", "eth0", "add", object.to_str().unwrap(), "--priority", "50"]);
+        }
+        let (before, pins) = (stage.attached(), stage.pins());
+        let child = counting(&stage);
+        let sent = send_through(&stage, 0);
+        interrupt(&child);
+        let report = Answer::of(child.wait_with_output().unwrap()).json(0);
+        let members = report["members"].as_array().unwrap().iter();
+        let programs = members.map(|one| one["program"].as_str().unwrap().to_owned());
+        let runs: Vec<_> =
+            programs.zip(first(&report)).map(|(name, (_, runs))| (name, runs)).collect();
+        let expected = [("locals_first", 3), ("locals_last", 3)];
+        let expected = expected.map(|(name, runs)| (name.to_owned(), runs));
+        assert_eq!(runs[runs.len() - 2..], expected, "{report:#}");
+        assert_eq!((stage.attached(), stage.pins()), (before, pins), "what ran before runs again");
+        send_through(&stage, sent);
+    }
+}
+
+/// The process that counts is killed, or another one changes the chain meanwhile: the programs that
+/// a member calls are those without counters.
+#[test]
+fn called_programs_are_uncounted_after_a_kill_or_a_change() {
+    for kill in [true, false] {
+        let stage = calling();
+        let mut counter = Some(counting(&stage));
+        if kill && let Some(mut child) = counter.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        // No command has restored what ran before.
+        stage.send(&stage.flow(7).udp(b"x").unwrap(), 3);
+        let object = prebuilt("test/seen.o");
+        stage.json(&["chain", "eth0", "add", object.to_str().unwrap(), "--priority", "50"]);
+        send_through(&stage, 3);
+        if let Some(child) = counter {
+            let report = Answer::of(child.wait_with_output().unwrap()).json(0);
+            assert_eq!(report["members"].as_array().unwrap().len(), 2, "{report:#}");
+        }
+        let left = stage.pins();
+        let left: Vec<_> =
+            left.iter().filter(|pin| pin.to_string_lossy().contains("xway_hits")).collect();
+        assert!(left.is_empty(), "{left:?}");
+        send_through(&stage, 6);
+    }
+}
+
 #[test]
 fn a_killed_counter_leaves_what_ran_before() {
     let stage = chained();

@@ -55,7 +55,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         },
         Part {
             name: "rules",
-            words: split(&format!("{test} filter -- code::random_files --nocapture")),
+            words: split(&format!("{test} filter -- verifier::random_files --nocapture")),
             environment: vec![("XWAY_RULE_FILES", of(2000)), ("XWAY_RULE_SEED", seed.to_string())],
             limit: 4 * 3600,
         },

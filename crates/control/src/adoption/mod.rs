@@ -1,7 +1,8 @@
 //! Adoption: the members of libxdp's dispatcher become a chain.
 //!
 //! Rule: the chain replaces the dispatcher in one step, and only that dispatcher; before that step
-//! nothing has changed, after it all members run with the maps that they had. The kernel does not
+//! nothing has changed, after it all members run with the maps that they had, and pins that remain
+//! of libxdp are removed by the next change (`dispatcher::replaced`). The kernel does not
 //! return the instructions that were loaded, so the code of each member is that of an object whose
 //! program has the same name and tag. Not here: how members are found (`dispatcher`).
 
@@ -14,11 +15,10 @@ use crate::Control;
 use crate::composition::Chain;
 use crate::composition::link::ChainLink;
 use crate::composition::report::{self, ChainReport};
-use crate::dispatcher::{self, Dispatcher};
+use crate::dispatcher::{self, Dispatcher, replaced};
 use crate::error::{DispatcherError, Error, Result};
 use crate::filter::active::NAME as FILTER;
 use crate::member::{Member, names};
-use crate::notice::Notice;
 use crate::object::Opened;
 use crate::record::Record;
 use crate::target::{Placement, Target};
@@ -43,14 +43,13 @@ pub fn adopt(control: &Control, interface: &str, objects: &[Opened]) -> Result<C
     let mut chain = Chain::in_place_of(&target, mode, dispatcher.id);
     for member in members {
         let name = free_name(&member.program, &chain.names());
-        chain.insert(link(name, member))?;
+        let mut link = link(name, member);
+        link.beside.push(replaced::record(dispatcher.id));
+        chain.insert(link)?;
     }
     chain.apply()?;
-    if let Some(folder) = &dispatcher.folder
-        && let Err(error) = folder.remove()
-    {
-        let path = folder.path().display().to_string();
-        control.notify(&Notice::PinsRemain { path, reason: error.to_string() });
+    if let Some(folder) = &dispatcher.folder {
+        replaced::remove(&target.slot, folder);
     }
     report::read(control, interface)
 }

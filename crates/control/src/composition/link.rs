@@ -29,6 +29,8 @@ pub struct ChainLink {
     pub shared: Vec<(String, Map)>,
     /// Names of maps of a member that runs which do not continue.
     pub renewed: Vec<String>,
+    /// Program arrays of a member that runs, instead of which a trial has its own.
+    pub apart: Vec<(String, Map)>,
 }
 
 /// The code of a program that runs, read again.
@@ -55,7 +57,7 @@ impl ChainLink {
     /// A member whose maps are all in its object.
     pub fn new(member: Member, spec: Spec) -> Self {
         let (beside, shared, renewed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { member, spec, generation: None, beside, shared, renewed }
+        Self { member, spec, generation: None, beside, shared, renewed, apart: Vec::new() }
     }
 
     /// A member that is added, from an object. The chain counts it if the program does not count
@@ -84,7 +86,8 @@ impl ChainLink {
         let (Some(generation), Some(def)) = (&self.generation, self.spec.map(own)) else {
             return Ok(None);
         };
-        if self.renewed.iter().any(|name| name == own) {
+        let is_apart = self.apart.iter().any(|(name, _)| name == own);
+        if is_apart || self.renewed.iter().any(|name| name == own) {
             return Ok(None);
         }
         let map = generation.map_if_kept(own)?;

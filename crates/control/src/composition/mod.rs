@@ -12,6 +12,7 @@
 //! process can continue it, and one that is killed leaves the old chain or the new one. Not here:
 //! how programs become one (`spec::compose`), and the code of filters (`chain`).
 
+mod counting;
 mod forms;
 pub mod link;
 pub mod report;
@@ -23,21 +24,23 @@ use functions::{capture, stats};
 use kernel::{Attach, Map, Mode, Object, Replace};
 use spec::asm::{self, Assembler};
 use spec::compose::{
-    self, Block, Composed, CountedBlocks, Counters, DECISIONS_MAP, Form, Link, LinkCounter,
-    MAX_LINKS, MapNames, VERDICTS_MAP, compose, decisions_map, store_decisions, value_size,
+    self, Composed, Counters, DECISIONS_MAP, Form, Link, LinkCounter, MAX_LINKS, MapNames,
+    VERDICTS_MAP, compose, decisions_map, store_decisions, value_size,
 };
 use spec::{ProgramKind, Spec, Verdict};
 
 use crate::counters::{VERDICT_SLOTS, totals};
 use crate::detach::detach_all;
 use crate::error::{ChainError, Error, Result};
-use crate::map_names::{DEADLINE, FALLBACK, MEMBER};
+use crate::map_names::{DEADLINE, DISPATCHER, FALLBACK, MEMBER};
 use crate::member::{self, ChainForm, Member, NAME_LIMIT, is_name};
 use crate::notice::Notice;
 use crate::object::called;
 use crate::state::{Companions, Generation, Pins, Transaction, Trial, pin_name};
 use crate::target::{self, Loading, Placement, Target};
 use crate::text_map::{create, create_empty, create_text_map};
+pub use counting::CountedMember;
+use counting::is_of_counting;
 use link::{ChainLink, Code};
 use tail_calls::CALL_MAP;
 
@@ -68,17 +71,6 @@ pub struct Chain<'t> {
 struct Probe {
     spec: Box<Spec>,
     decisions: Map,
-}
-
-/// A member whose blocks are counted.
-#[derive(Debug)]
-pub struct CountedMember {
-    pub name: String,
-    /// Name of its program.
-    pub program: String,
-    /// Its object without the counters.
-    pub spec: Spec,
-    pub blocks: Vec<Block>,
 }
 
 /// A composed program that is loaded and not attached yet.
@@ -207,21 +199,6 @@ impl<'t> Chain<'t> {
             btf.and_then(stats::labels).unwrap_or_default()
         };
         self.links.iter().map(reasons).collect()
-    }
-
-    /// Counts how often each block of the members runs. Returns the members as they were, in order.
-    ///
-    /// # Errors
-    /// The blocks of a member cannot be counted.
-    pub fn count_blocks(&mut self) -> Result<Vec<CountedMember>> {
-        let mut all = Vec::new();
-        for link in &mut self.links {
-            let Member { name, program, .. } = link.member.clone();
-            let CountedBlocks { spec, blocks } = compose::count_blocks(&link.spec, &program)?;
-            let spec = std::mem::replace(&mut link.spec, spec);
-            all.push(CountedMember { name, program, spec, blocks });
-        }
-        Ok(all)
     }
 
     /// Puts a probe around the members for the duration of a trial. Without members, a program that
@@ -472,7 +449,8 @@ impl<'t> Chain<'t> {
                 |name: &str| maps.iter().any(|(own, _)| pin_name(own).as_str() == name);
             for name in link.generation.iter().flat_map(Generation::map_names) {
                 let is_new = beside.iter().any(|(known, _)| *known == name);
-                if !is_new && !is_of_object(&name) && !OF_CHAIN.contains(&name.as_str()) {
+                let is_other = !OF_CHAIN.contains(&name.as_str()) && !is_of_counting(&name);
+                if !is_new && !is_of_object(&name) && is_other {
                     let map = link.generation.as_ref().map(|one| one.map(&name)).transpose()?;
                     beside.extend(map.map(|map| (name, map)));
                 }
@@ -566,7 +544,8 @@ impl LoadedChain<'_> {
                 of_chain.filter_map(|name| Some((name, self.loaded.object.map(name).ok()?)));
             let of_chain = of_chain.map(|(name, map)| (name.to_owned(), map));
             let beside = beside.iter().map(|(name, map)| (name.clone(), map));
-            let maps = self.loaded.maps_of(number).chain(of_chain).chain(beside).collect();
+            let own = self.loaded.maps_of(number);
+            let maps = counting::pinned(link, own).chain(of_chain).chain(beside).collect();
             Pins { name: link.member.name.clone(), maps }
         })
         .collect()
@@ -604,8 +583,8 @@ pub fn joins(target: &Target, placement: &Placement) -> Result<bool> {
     })
 }
 
-/// Maps that a chain makes anew for a member.
-const OF_CHAIN: [&str; 5] = [MEMBER, VERDICTS_MAP, CALL_MAP, DEADLINE, FALLBACK];
+/// Maps that a chain makes anew for a member, or that a change ends.
+const OF_CHAIN: [&str; 6] = [MEMBER, VERDICTS_MAP, CALL_MAP, DEADLINE, FALLBACK, DISPATCHER];
 /// Name of a member that stands for no program, while packets of an interface without programs are
 /// captured.
 const CAPTURE: &str = "capture";

@@ -14,6 +14,7 @@
 
 pub mod config;
 mod folder;
+pub mod replaced;
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;

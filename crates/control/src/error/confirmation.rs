@@ -26,15 +26,16 @@ pub enum ConfirmationError {
     Offload,
     /// The kernel cannot return from this program to the previous one.
     #[error(
-        "the new program reads VLAN tags from the device, and the kernel cannot let such a program \
-         return to the previous one: leave out --confirm, or what reads tags (`forward`, and rules \
-         with `vlan`)"
+        "the new program reads VLAN tags from the device, and this kernel cannot let such a \
+         program return to the previous one: leave out --confirm, or what reads tags (`forward`, \
+         and rules with `vlan`)"
     )]
     Bound,
     /// The kernel refuses the running program as the one to return to.
     #[error(
         "the running program of {interface} cannot be kept to return to it (program {program}), \
-         because {reason}: leave out --confirm"
+         because {reason}: the kernel lets nothing return to a program that reads VLAN tags from \
+         the device; leave out --confirm"
     )]
     NoReturn { interface: String, program: u32, reason: Box<kernel::Error> },
 }

@@ -27,9 +27,10 @@ struct Answer {
 }
 
 impl Client {
-    pub(super) fn new(stream: TcpStream, now: Instant) -> io::Result<Self> {
+    /// A connection that is served until `deadline`.
+    pub(super) fn new(stream: TcpStream, deadline: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, deadline: now + DEADLINE, head: Vec::new(), answer: None })
+        Ok(Self { stream, deadline, head: Vec::new(), answer: None })
     }
 
     /// The event that this connection waits for.
@@ -157,7 +158,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        (Client::new(listener.accept().unwrap().0, now).unwrap(), peer)
+        (Client::new(listener.accept().unwrap().0, now + DEADLINE).unwrap(), peer)
     }
 
     /// Waits until the connection has something to do, and does it.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use sys::poll::{Watch, Woken};
 
-use super::client::Client;
+use super::client::{Client, DEADLINE};
 use super::sheet::converted;
 use crate::error::{Context as _, Result};
 
@@ -43,7 +43,7 @@ impl Endpoint {
         let page = Arc::new(Mutex::new(String::new()));
         let newest = Arc::clone(&page);
         let source = move || newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Self::with(address, page, Box::new(source))
+        Self::with(address, page, Box::new(source), DEADLINE)
     }
 
     /// As [`start`](Self::start), with pages that `source` makes in the server's thread, one for
@@ -55,10 +55,16 @@ impl Endpoint {
         address: SocketAddr,
         source: impl FnMut() -> String + Send + 'static,
     ) -> Result<Self> {
-        Self::with(address, Arc::default(), Box::new(source))
+        Self::with(address, Arc::default(), Box::new(source), DEADLINE)
     }
 
-    fn with(address: SocketAddr, page: Arc<Mutex<String>>, source: Source) -> Result<Self> {
+    /// Serves each connection for at most `time`.
+    fn with(
+        address: SocketAddr,
+        page: Arc<Mutex<String>>,
+        source: Source,
+        time: Duration,
+    ) -> Result<Self> {
         let listening = || -> io::Result<(TcpListener, SocketAddr)> {
             let listener = TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;
@@ -68,7 +74,7 @@ impl Endpoint {
         let (listener, address) = listening()
             .with_context(|| format!("cannot listen on {address}: choose another port"))?;
         let (end, ended) = UnixStream::pair().context("cannot create a pair of sockets")?;
-        let server = Server { listener, ended, source, clients: Vec::new() };
+        let server = Server { listener, ended, source, time, clients: Vec::new() };
         let thread = thread::Builder::new()
             .name("metrics".into())
             .spawn(move || server.run())
@@ -102,6 +108,8 @@ struct Server {
     /// Readable at the end.
     ended: UnixStream,
     source: Source,
+    /// For which a connection is served.
+    time: Duration,
     /// Open connections, the oldest first.
     clients: Vec<Client>,
 }
@@ -142,7 +150,7 @@ impl Server {
 
     fn accept(&mut self, now: Instant) {
         let Ok((stream, _)) = self.listener.accept() else { return };
-        let Ok(client) = Client::new(stream, now) else { return };
+        let Ok(client) = Client::new(stream, now + self.time) else { return };
         if self.clients.len() >= CLIENTS_MAX {
             let idle = self.clients.iter().position(Client::is_asking);
             self.clients.remove(idle.unwrap_or(0));
@@ -190,9 +198,14 @@ mod tests {
 
     #[test]
     fn silent_and_slow_clients_do_not_delay_a_scrape() {
-        let endpoint = Endpoint::start("127.0.0.1:0".parse().unwrap()).unwrap();
-        let page = "a 1\n".repeat(8 << 20 >> 2);
-        endpoint.publish(page.clone());
+        // None of these connections ends by its deadline during the test, so that only their
+        // replacement lets the scrape pass, and a slow machine does not end the scrape.
+        let page = format!("a{{b=\"{}\"}} 1\n", "c".repeat(4000)).repeat(2100);
+        let shared = Arc::new(Mutex::new(page.clone()));
+        let newest = Arc::clone(&shared);
+        let source = Box::new(move || newest.lock().unwrap().clone());
+        let address = "127.0.0.1:0".parse().unwrap();
+        let endpoint = Endpoint::with(address, shared, source, Duration::from_secs(600)).unwrap();
         let begin: &[&[u8]] = &[b"", b"GET /met", b"GET /metrics HTTP/1.0\r\n\r\n"];
         // The page exceeds the buffers of a connection, and there are more connections than the
         // endpoint serves, so connections are replaced.

@@ -14,7 +14,7 @@ pub use abi::Reason;
 pub use config::{Config, ConfigError, DEFAULT_GENEVE_PORT, DEFAULT_GUE_PORT, MOST_ADDED};
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/backend.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/backend.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_backend";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is

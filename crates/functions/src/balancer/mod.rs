@@ -38,9 +38,9 @@ pub use outer::wrap;
 pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");
 /// The compiled program with address translation.
-pub const NAT_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer_nat.o");
+pub static NAT_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer_nat.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_balancer";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is

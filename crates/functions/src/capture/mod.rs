@@ -15,7 +15,7 @@ use spec::{Spec, Verdict};
 use abi::{Decision, Record, Settings, Wanted};
 
 /// The compiled programs.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/capture.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/capture.o");
 /// The function that selects packets: context and length are its arguments.
 pub const MATCHES: &str = "capture_matches";
 /// The map of [`Settings`].

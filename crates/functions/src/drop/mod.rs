@@ -24,7 +24,7 @@ pub use plan::{Error, Maps, Plan, read, update};
 pub use shape::TooManyShapes;
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_drop";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is

@@ -12,7 +12,7 @@ use spec::Map;
 pub use abi::{Key, Point};
 
 /// The compiled programs.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/losses.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/losses.o");
 /// The global with the number of the namespace whose interfaces count.
 pub const NETNS: &str = "losses_netns";
 /// The map from [`Key`] to a count for each processor.

@@ -25,10 +25,10 @@ pub use reverse::ReversePath;
 pub use statistics::{Lookups, SentTo, lookups, networks, received, sent};
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route.o");
 /// The program that translates established connections, which needs the kernel's connection
 /// tracking (Linux 6.0) and types.
-pub const CONNTRACK_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route_conntrack.o");
+pub static CONNTRACK_OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/route_conntrack.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_route";
 /// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is

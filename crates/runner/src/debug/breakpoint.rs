@@ -30,6 +30,8 @@ pub struct Breakpoint {
     pub log: Option<LogMessage>,
     /// It is deleted when it has stopped a motion.
     pub is_temporary: bool,
+    /// Otherwise it neither stops nor writes.
+    pub is_enabled: bool,
 }
 
 /// A watchpoint: stops where the value of an expression changes.
@@ -41,6 +43,8 @@ pub struct Watchpoint {
     pub expression: Expression,
     /// Stops only where this is true.
     pub condition: Option<Expression>,
+    /// Otherwise it does not stop.
+    pub is_enabled: bool,
 }
 
 /// A breakpoint or watchpoint in a list.
@@ -60,9 +64,11 @@ pub struct StopPoint {
     pub log: Option<String>,
     /// Whether it is deleted when it has stopped a motion.
     pub temporary: bool,
+    /// Whether it has an effect.
+    pub enabled: bool,
 }
 
-/// All of them, with what was watched last.
+/// All that are enabled, with what was watched last.
 #[derive(Clone, Debug, Default)]
 pub struct Stops {
     breakpoints: Vec<Breakpoint>,
@@ -101,7 +107,8 @@ impl Watched {
 
 impl Stops {
     pub fn new(breakpoints: &[Breakpoint], watchpoints: &[Watchpoint]) -> Self {
-        let (breakpoints, watchpoints) = (breakpoints.to_vec(), watchpoints.to_vec());
+        let breakpoints = breakpoints.iter().filter(|one| one.is_enabled).cloned().collect();
+        let watchpoints = watchpoints.iter().filter(|one| one.is_enabled).cloned().collect();
         Self { breakpoints, watchpoints, ..Self::default() }
     }
 
@@ -189,6 +196,7 @@ impl Breakpoint {
             hits: self.hits.as_ref().map(ToString::to_string),
             log: self.log.as_ref().map(ToString::to_string),
             temporary: self.is_temporary,
+            enabled: self.is_enabled,
         }
     }
 }
@@ -197,8 +205,9 @@ impl Watchpoint {
     pub(super) fn point(&self) -> StopPoint {
         let condition = self.condition.as_ref().map(ToString::to_string);
         let what = self.expression.to_string();
-        let (number, kind) = (self.number, "watchpoint");
-        StopPoint { number, kind, what, condition, hits: None, log: None, temporary: false }
+        let (number, kind, enabled) = (self.number, "watchpoint", self.is_enabled);
+        let (hits, log, temporary) = (None, None, false);
+        StopPoint { number, kind, what, condition, hits, log, temporary, enabled }
     }
 }
 

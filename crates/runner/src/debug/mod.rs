@@ -244,7 +244,7 @@ impl<'a> Debugger<'a> {
         condition: Option<Expression>,
     ) -> Result<StopPoint> {
         let number = self.number()?;
-        let watchpoint = Watchpoint { number, expression, condition };
+        let watchpoint = Watchpoint { number, expression, condition, is_enabled: true };
         let point = watchpoint.point();
         self.watchpoints.push(watchpoint);
         Ok(point)
@@ -316,6 +316,19 @@ impl<'a> Debugger<'a> {
         self.change(number, |known| known.is_temporary = true)
     }
 
+    /// Enables a breakpoint or watchpoint, or disables it, which leaves it in the list without
+    /// effect. Hits of one that is enabled again are those since the beginning of the capture.
+    ///
+    /// # Errors
+    /// None has this number.
+    pub fn set_enabled(&mut self, number: u32, is_enabled: bool) -> Result<StopPoint> {
+        if let Some(known) = self.watchpoints.iter_mut().find(|known| known.number == number) {
+            known.is_enabled = is_enabled;
+            return Ok(known.point());
+        }
+        self.change(number, |known| known.is_enabled = is_enabled)
+    }
+
     fn change(&mut self, number: u32, change: impl FnOnce(&mut Breakpoint)) -> Result<StopPoint> {
         let known = self.breakpoints.iter_mut().find(|known| known.number == number);
         let known = known.ok_or(Error::NoStopPoint { number })?;
@@ -362,6 +375,7 @@ impl<'a> Debugger<'a> {
             hits: None,
             log: None,
             is_temporary: false,
+            is_enabled: true,
         })
     }
 

@@ -7,6 +7,7 @@ use control::inventory::{Entries, Tree};
 use packet::dissect::dissect;
 use serde::Serialize;
 use spec::disasm::{self, SpecNames};
+use spec::dwarf::Variable;
 
 use super::Debugger;
 use super::expression::Expression;
@@ -29,8 +30,10 @@ pub struct State {
     pub frame: usize,
     /// Registers of the chosen function; of one that called another, those that calls preserve.
     pub registers: Vec<Answer>,
-    /// Local variables of the chosen function.
+    /// Local variables of the chosen function, its parameters among them.
     pub locals: Vec<Answer>,
+    /// Parameters of the chosen function, in their order.
+    pub arguments: Vec<Answer>,
     /// Global variables.
     pub globals: Vec<Answer>,
     /// The packet.
@@ -402,7 +405,8 @@ fn state(scene: &Scene<'_>) -> State {
         frames: frames(scene),
         frame: scene.frame,
         registers: registers(scene, &mut printer),
-        locals: locals(scene, &mut printer),
+        locals: locals(scene, &mut printer, |_| true),
+        arguments: locals(scene, &mut printer, |variable| variable.is_parameter),
         globals: globals(scene, &mut printer),
         packet: packet(scene),
     }
@@ -459,10 +463,15 @@ fn registers(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
         .collect()
 }
 
-/// Local variables; of several with one name, the innermost.
-fn locals(scene: &Scene<'_>, printer: &mut Printer) -> Vec<Answer> {
+/// Local variables of a kind; of several with one name, the innermost.
+fn locals(
+    scene: &Scene<'_>,
+    printer: &mut Printer,
+    is_wanted: impl Fn(&Variable) -> bool,
+) -> Vec<Answer> {
     let mut known = BTreeSet::new();
-    let variables = scene.variables().into_iter().filter(|one| known.insert(one.name.clone()));
+    let variables = scene.variables().into_iter().filter(|one| is_wanted(one));
+    let variables = variables.filter(|one| known.insert(one.name.clone()));
     let answers = variables.map(|variable| match scene.value_of(variable) {
         Ok(value) => printer.answer(scene, &variable.name, &value),
         Err(_) => Answer {

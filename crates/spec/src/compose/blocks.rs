@@ -7,8 +7,8 @@
 //!
 //! Rule: the program gives the same verdicts and leaves the same bytes. A counter uses two
 //! registers that hold nothing at the beginning of its block; where there are not two, it saves
-//! others below the function's stack. Not here: programs that are reached by tail calls, which are
-//! programs of their own.
+//! others below the function's stack. Programs that are reached by tail calls are programs of their
+//! own, which are counted if they are named. Not here: which program arrays hold them.
 
 use std::collections::BTreeSet;
 
@@ -21,18 +21,18 @@ use crate::insn::{
     ADD, CLASS_ALU64, CLASS_LDX, CLASS_STX, EXIT, Insn, LD_IMM64, MODE_ATOMIC, MODE_MEM, MOV,
     SIZE_DW,
 };
-use crate::model::{Fixup, MapDef, MapKind, Spec, Target};
+use crate::model::{Fixup, MapDef, MapKind, Program, Spec, Target};
 
 /// The map with the counters, which are numbers of 64 bits in the one entry of an array.
 pub const HITS_MAP: &str = "xway_hits";
 
-/// A program whose blocks are counted.
+/// Programs whose blocks are counted.
 #[derive(Clone, Debug)]
 pub struct CountedBlocks {
-    /// The object with the program in its old place.
+    /// The object with the programs in their old places.
     pub spec: Spec,
-    /// The blocks in the order of their slots.
-    pub blocks: Vec<Block>,
+    /// The blocks of each program in the order of their slots.
+    pub blocks: Vec<Vec<Block>>,
 }
 
 /// Instructions that run one after the other, by their slots in the program as it was.
@@ -46,33 +46,24 @@ pub struct Block {
     pub counter: Option<usize>,
 }
 
-/// Counts each basic block of a program and of its functions in [`HITS_MAP`].
+/// Counts each basic block of these programs and of their functions in [`HITS_MAP`].
 ///
 /// # Errors
 /// [`Error::NoProgram`], [`Error::Composed`] if the blocks are counted already, [`Error::TooLong`];
 /// `spec` is untouched.
-pub fn count_blocks(spec: &Spec, program: &str) -> Result<CountedBlocks, Error> {
-    let old = spec.program(program).ok_or_else(|| no_program(spec, program))?;
+pub fn count_blocks(spec: &Spec, programs: &[&str]) -> Result<CountedBlocks, Error> {
     if spec.map(HITS_MAP).is_some() {
-        return Err(Error::Composed { program: program.to_owned(), map: HITS_MAP });
+        let program = programs.first().copied().unwrap_or_default().to_owned();
+        return Err(Error::Composed { program, map: HITS_MAP });
     }
     let (map, mut counters) = (spec.maps.len(), 0);
-    let (mut parts, mut blocks) = (take_apart(old), Vec::new());
-    for part in &mut parts {
-        let counted = counted(part, map, &mut counters);
-        let first = part.function.slot;
-        blocks.extend(counted.blocks.into_iter().map(|block| Block {
-            start: block.start + first,
-            end: block.end + first,
-            ..block
-        }));
-        let too_long = || Error::TooLong { program: program.to_owned() };
-        part.precede_each(&counted.codes).ok_or_else(too_long)?;
-    }
-    let new = put_together(old, parts);
-    let mut spec = spec.clone();
-    if let Some(place) = spec.programs.iter_mut().find(|old| old.name == program) {
-        *place = new;
+    let (mut spec, mut blocks) = (spec.clone(), Vec::new());
+    for program in programs {
+        let (new, own) = counted_program(&spec, program, map, &mut counters)?;
+        if let Some(place) = spec.programs.iter_mut().find(|old| old.name == *program) {
+            *place = new;
+        }
+        blocks.push(own);
     }
     spec.maps.push(MapDef {
         name: HITS_MAP.to_owned(),
@@ -83,6 +74,29 @@ pub fn count_blocks(spec: &Spec, program: &str) -> Result<CountedBlocks, Error> 
         ..MapDef::default()
     });
     Ok(CountedBlocks { spec, blocks })
+}
+
+/// A program with its counters in the map with this number, and its blocks.
+fn counted_program(
+    spec: &Spec,
+    program: &str,
+    map: usize,
+    counters: &mut usize,
+) -> Result<(Program, Vec<Block>), Error> {
+    let old = spec.program(program).ok_or_else(|| no_program(spec, program))?;
+    let (mut parts, mut blocks) = (take_apart(old), Vec::new());
+    for part in &mut parts {
+        let counted = counted(part, map, counters);
+        let first = part.function.slot;
+        blocks.extend(counted.blocks.into_iter().map(|block| Block {
+            start: block.start + first,
+            end: block.end + first,
+            ..block
+        }));
+        let too_long = || Error::TooLong { program: program.to_owned() };
+        part.precede_each(&counted.codes).ok_or_else(too_long)?;
+    }
+    Ok((put_together(old, parts), blocks))
 }
 
 /// The blocks of a function, and the code that counts them.
@@ -174,11 +188,11 @@ mod tests {
         write(&mut a);
         let mut object = Object::new("counted", "GPL");
         object.program(a);
-        count_blocks(&object.finish().unwrap(), "one").unwrap()
+        count_blocks(&object.finish().unwrap(), &["one"]).unwrap()
     }
 
     fn ranges(counted: &CountedBlocks) -> Vec<(usize, usize)> {
-        counted.blocks.iter().map(|block| (block.start, block.end)).collect()
+        counted.blocks[0].iter().map(|block| (block.start, block.end)).collect()
     }
 
     #[test]
@@ -189,7 +203,7 @@ mod tests {
             a.bind(end).exit();
         });
         assert_eq!(ranges(&counted), [(0, 1), (1, 2), (2, 4), (4, 5)]);
-        assert_eq!(counted.blocks.iter().filter_map(|block| block.counter).count(), 4);
+        assert_eq!(counted.blocks[0].iter().filter_map(|block| block.counter).count(), 4);
         let program = &counted.spec.programs[0];
         assert_eq!(program.insns.len(), 5 + 4 * 4);
         assert_eq!(counted.spec.map(HITS_MAP).unwrap().value_size, 32);
@@ -213,9 +227,36 @@ mod tests {
     }
 
     #[test]
+    fn programs_have_different_counters_in_one_map() {
+        let mut object = Object::new("counted", "GPL");
+        for name in ["one", "two"] {
+            let mut a = Assembler::new(name, ProgramKind::XDP);
+            let end = a.label();
+            a.mov(R0, 2).jump_if(R1, Cond::Eq, 0, end).mov(R0, 1).bind(end).exit();
+            object.program(a);
+        }
+        let spec = object.finish().unwrap();
+        let counted = count_blocks(&spec, &["two", "one"]).unwrap();
+        let numbers = |of: &Vec<Block>| of.iter().filter_map(|one| one.counter).collect::<Vec<_>>();
+        let [two, one] = [0, 1].map(|at| numbers(&counted.blocks[at]));
+        assert_eq!((two, one), (vec![0, 1, 2], vec![3, 4, 5]));
+        assert_eq!(counted.spec.map(HITS_MAP).unwrap().value_size, 6 * BYTES);
+        let offsets = |name: &str| {
+            let fixups = counted.spec.program(name).unwrap().fixups.iter();
+            fixups.map(|one| match one.target {
+                Target::MapValue { offset, .. } => offset,
+                _ => panic!("{one:?}"),
+            })
+        };
+        assert!(offsets("one").eq([24, 32, 40]) && offsets("two").eq([0, 8, 16]));
+        let error = count_blocks(&spec, &["one", "three"]).unwrap_err();
+        assert!(matches!(error, Error::NoProgram { .. }), "{error}");
+    }
+
+    #[test]
     fn blocks_are_not_counted_twice() {
         let counted = counted(|a| _ = a.mov(R0, 2).exit());
-        let error = count_blocks(&counted.spec, "one").unwrap_err();
+        let error = count_blocks(&counted.spec, &["one"]).unwrap_err();
         assert!(matches!(error, Error::Composed { map: HITS_MAP, .. }), "{error}");
     }
 }

@@ -61,6 +61,8 @@ pub struct Variable {
     pub name: String,
     /// Its type in [`Locals::types`].
     pub type_id: u32,
+    /// Whether it is a parameter of its function.
+    pub is_parameter: bool,
     /// Number of blocks that it is inside of.
     pub depth: usize,
     /// Number of the inlined function that it belongs to.

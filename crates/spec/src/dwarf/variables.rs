@@ -135,6 +135,7 @@ impl<'a> UnitReader<'a, '_> {
         Some(Variable {
             name,
             type_id: self.types.of(described, 0),
+            is_parameter: entry.tag() == constants::DW_TAG_formal_parameter,
             depth: function.blocks.len(),
             inlined: function.inlined(),
             scope: function.blocks.last().map(|block| block.scope.clone()).unwrap_or_default(),

@@ -17,7 +17,7 @@ use crate::histogram::{BUCKETS, Histogram};
 use crate::stamp::Expect;
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/sink.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/sink.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_sink";
 /// Name of the program for frames of several buffers: an MTU above one page, Linux 5.18. Loaded

@@ -13,7 +13,7 @@ use crate::error::{ConfigError, Error, Result};
 use crate::limits;
 
 /// The compiled programs.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/tcp.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/tcp.o");
 /// Name of the sending program.
 pub const SEND: &str = "xway_tcp_send";
 /// Name of the receiving program.

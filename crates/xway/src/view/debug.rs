@@ -17,11 +17,11 @@ pub enum Output {
     Stop(Stop),
     /// After `break`, `watch` and `condition`.
     Breakpoint(StopPoint),
-    /// After `delete` and `info breakpoints`.
+    /// After `delete`, `disable`, `enable` and `info breakpoints`.
     Breakpoints(Vec<StopPoint>),
     /// After `print`.
     Value(Answer),
-    /// After `info registers`, `info locals` and `info globals`.
+    /// After `info registers`, `info locals`, `info args` and `info globals`.
     Values(Vec<Answer>),
     /// After `backtrace`, innermost function first.
     Frames(Vec<FramePlace>),
@@ -173,8 +173,9 @@ fn point(point: &StopPoint) -> String {
     let hits = point.hits.as_ref().map(|hits| format!(", hits {hits}")).unwrap_or_default();
     let log = point.log.as_ref().map(|log| format!(", writes {log}")).unwrap_or_default();
     let once = if point.temporary { ", once" } else { "" };
+    let disabled = if point.enabled { "" } else { ", disabled" };
     let (kind, number, what) = (point.kind, point.number, &point.what);
-    format!("{kind} {number}: {what}{condition}{hits}{log}{once}")
+    format!("{kind} {number}: {what}{condition}{hits}{log}{once}{disabled}")
 }
 
 fn value(answer: &Answer) -> String {

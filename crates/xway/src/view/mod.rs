@@ -28,6 +28,8 @@ pub mod live;
 pub mod map;
 pub mod ndr;
 pub mod output;
+#[cfg(test)]
+mod panic_tests;
 pub mod prog;
 pub mod replay;
 pub mod route;

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Stderr};
 use std::os::fd::AsFd as _;
 use std::panic;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
@@ -27,6 +28,7 @@ impl FullScreen {
         static HOOK: Once = Once::new();
         HOOK.call_once(restore_at_panic);
         terminal::enable_raw_mode()?;
+        IS_TAKEN_OVER.store(true, Relaxed);
         let open = || {
             execute!(io::stderr(), terminal::EnterAlternateScreen)?;
             Terminal::new(CrosstermBackend::new(io::stderr()))
@@ -122,8 +124,16 @@ fn restore_at_panic() {
     }));
 }
 
+/// Leaving the other screen twice would move the cursor to where it was before, so that the next
+/// output would replace the message of a panic.
 fn restore() {
+    if !IS_TAKEN_OVER.swap(false, Relaxed) {
+        return;
+    }
     // A terminal that was closed needs no restoring.
     let _closed = execute!(io::stderr(), terminal::LeaveAlternateScreen);
     let _closed = terminal::disable_raw_mode();
 }
+
+/// Whether the terminal must be restored.
+static IS_TAKEN_OVER: AtomicBool = AtomicBool::new(false);

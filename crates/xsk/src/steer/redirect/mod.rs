@@ -126,7 +126,7 @@ impl Work {
 }
 
 /// The object file built from `bpf/redirect`.
-pub const OBJECT: &[u8] = include_bytes!("../../../../../bpf/prebuilt/redirect.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../../bpf/prebuilt/redirect.o");
 
 /// Name of the map of sockets, whose layout is in `redirect.abi.h`.
 pub const XSKS: &str = "redirect_xsks";

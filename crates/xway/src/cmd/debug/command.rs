@@ -32,6 +32,11 @@ pub enum Command {
     Delete {
         number: Option<u32>,
     },
+    /// Enables these breakpoints and watchpoints, or disables them; all without a number.
+    Enable {
+        numbers: Vec<u32>,
+        is_enabled: bool,
+    },
     Move {
         motion: Motion,
         direction: Direction,
@@ -97,6 +102,7 @@ pub enum Info {
     Breakpoints,
     Registers,
     Locals,
+    Arguments,
     Globals,
     Packet,
     Maps,
@@ -161,6 +167,7 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         }
         "delete" if rest.is_empty() => Command::Delete { number: None },
         "delete" => Command::Delete { number: Some(number(rest)?) },
+        "enable" | "disable" => enable(rest, name == "enable")?,
         "packet" if rest.starts_with(['+', '-']) => {
             let direction = match rest.starts_with('+') {
                 true => Direction::Forward,
@@ -193,6 +200,12 @@ fn command(name: &str, rest: &str) -> Result<Command> {
         "help" => Command::Help { command: optional(rest) },
         _ => Command::Quit,
     })
+}
+
+/// Numbers of breakpoints and watchpoints.
+fn enable(rest: &str, is_enabled: bool) -> Result<Command> {
+    let numbers = rest.split_whitespace().map(number).collect::<Result<_>>()?;
+    Ok(Command::Enable { numbers, is_enabled })
 }
 
 /// `PLACE,MESSAGE`.
@@ -259,8 +272,8 @@ fn info(rest: &str) -> Result<Info> {
         ("", _) => Ok(Info::Position),
         (_, Some((_, info))) => Ok(info.clone()),
         _ => bail!(
-            "unknown subject `{word}`; expected breakpoints, registers, locals, globals, packet, \
-             maps, map NAME, frame or display"
+            "unknown subject `{word}`; expected breakpoints, registers, locals, args, globals, \
+             packet, maps, map NAME, frame or display"
         ),
     }
 }
@@ -337,11 +350,13 @@ const COMMANDS: &[Row] = &[
     row(&["watch"], "EXPRESSION [if EXPRESSION]", "stop where a value changes"),
     row(&["condition"], "N [EXPRESSION]", "set or remove the condition of a breakpoint"),
     row(&["delete", "d"], "[N]", "delete a breakpoint or watchpoint, or all of them"),
+    row(&["disable"], "[N]...", "keep breakpoints and watchpoints without effect; all without N"),
+    row(&["enable"], "[N]...", "enable breakpoints and watchpoints again; all without N"),
     row(
         &["info", "i"],
         "[SUBJECT]",
-        "show breakpoints, registers, locals, globals, packet, maps, \
-        map NAME, frame, display",
+        "show breakpoints, registers, locals, args, globals, packet, \
+        maps, map NAME, frame, display",
     ),
     row(&["step", "s"], "[N]", "go to another source line, also of a function that is called"),
     row(&["next", "n"], "[N]", "go to another source line of this function"),
@@ -380,6 +395,7 @@ const INFO: &[(&str, Info)] = &[
     ("breakpoints", Info::Breakpoints),
     ("registers", Info::Registers),
     ("locals", Info::Locals),
+    ("args", Info::Arguments),
     ("globals", Info::Globals),
     ("packet", Info::Packet),
     ("maps", Info::Maps),
@@ -404,7 +420,9 @@ mod tests {
             ("b", Ok("break")),
             ("rc", Ok("reverse-continue")),
             ("reverse-s", Err("ambiguous: reverse-step, reverse-stepi")),
-            ("disa", Ok("disassemble")),
+            ("disas", Ok("disassemble")),
+            ("dis", Err("ambiguous: display, disable, disassemble")),
+            ("en", Ok("enable")),
             ("step", Ok("step")),
             ("wat", Ok("watch")),
             ("jump", Err("unknown command `jump`")),

@@ -44,6 +44,7 @@ impl<'a> Session<'a> {
                 Output::Breakpoint(self.debugger.set_condition(number, condition)?)
             }
             Command::Delete { number } => self.delete(number)?,
+            Command::Enable { numbers, is_enabled } => self.enable(&numbers, is_enabled)?,
             Command::Move { motion, direction, times } => {
                 self.repeat(times, |debugger| Ok(debugger.go(motion, direction)?))?
             }
@@ -113,12 +114,30 @@ impl<'a> Session<'a> {
         Ok(Output::Breakpoints(self.debugger.stop_points()))
     }
 
+    /// Without an effect if one of the numbers is unknown.
+    fn enable(&mut self, numbers: &[u32], is_enabled: bool) -> Result<Output> {
+        let known = self.debugger.stop_points();
+        let all: Vec<u32> = known.iter().map(|point| point.number).collect();
+        let unknown = numbers.iter().filter(|number| !all.contains(number));
+        // The first unknown number alone is tried, which is the error.
+        let chosen: Vec<u32> = match unknown.copied().next() {
+            Some(unknown) => vec![unknown],
+            None if numbers.is_empty() => all,
+            None => numbers.to_vec(),
+        };
+        for number in chosen {
+            self.debugger.set_enabled(number, is_enabled)?;
+        }
+        Ok(Output::Breakpoints(self.debugger.stop_points()))
+    }
+
     fn info(&mut self, info: &Info) -> Result<Output> {
         Ok(match info {
             Info::Position => Output::Stop(self.debugger.here()?),
             Info::Breakpoints => Output::Breakpoints(self.debugger.stop_points()),
             Info::Registers => Output::Values(self.debugger.state()?.registers),
             Info::Locals => Output::Values(self.debugger.state()?.locals),
+            Info::Arguments => Output::Values(self.debugger.state()?.arguments),
             Info::Globals => Output::Values(self.debugger.state()?.globals),
             Info::Packet => Output::Packet(self.debugger.state()?.packet),
             Info::Maps => Output::Maps(self.debugger.maps()),

@@ -89,7 +89,11 @@ fn code(report: &Report) -> Vec<Row> {
 
 /// Whether a breakpoint is here, and whether it comes next.
 fn marks(report: &Report, place: &str, is_next: bool) -> String {
-    let point = if point_at(&report.points, place).is_some() { '●' } else { ' ' };
+    let point = match point_at(&report.points, place) {
+        Some(point) if point.enabled => '●',
+        Some(_) => '○',
+        None => ' ',
+    };
     let next = if is_next { '▶' } else { ' ' };
     format!("{point}{next}")
 }

@@ -82,6 +82,7 @@ fn report(next: u32, r1: &str) -> Report {
     let state = State {
         frame: 0,
         frames: vec![frame],
+        arguments: Vec::new(),
         registers: vec![value("r1", r1), value("r2", "7")],
         locals: vec![value("name", "\x1b[2J\u{202e}x")],
         globals: Vec::new(),
@@ -98,8 +99,9 @@ fn report(next: u32, r1: &str) -> Report {
 }
 
 fn point(number: u32, what: &str) -> StopPoint {
-    let (kind, what) = ("breakpoint", what.to_owned());
-    StopPoint { number, kind, what, condition: None, hits: None, log: None, temporary: false }
+    let (kind, what, enabled) = ("breakpoint", what.to_owned(), true);
+    let (condition, hits, log, temporary) = (None, None, None, false);
+    StopPoint { number, kind, what, condition, hits, log, temporary, enabled }
 }
 
 fn panes() -> Panes {
@@ -230,6 +232,8 @@ fn keys_become_commands() {
     let mut panes = panes();
     press(&mut panes, KeyCode::Down);
     assert_eq!(press(&mut panes, KeyCode::Char('b')), command("delete 4"));
+    panes.show_points(vec![StopPoint { enabled: false, ..point(4, "src/a.c:21") }]);
+    has(&panes, "○");
     panes.show_points(Vec::new());
     assert_eq!(press(&mut panes, KeyCode::Char('b')), command("break src/a.c:21"));
     press(&mut panes, KeyCode::Char('.'));
