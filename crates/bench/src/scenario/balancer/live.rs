@@ -203,7 +203,8 @@ fn rules() -> String {
         "table ip {TABLE} {{\n\
          chain in {{\n\
          type nat hook prerouting priority dstnat;\n\
-         ip daddr {service} udp dport {PORT} dnat to jhash ip saddr mod {BACKENDS} map {{ {map} }}\n\
+         ip daddr {service} udp dport {PORT} \
+         dnat to jhash ip saddr mod {BACKENDS} map {{ {map} }}\n\
          }}\n}}\n"
     )
 }
@@ -257,8 +258,8 @@ const WARM_UP: u64 = 1000;
 /// Published values of one core: katran's is that of `ours`.
 const KATRAN_PPS: f64 = 5_161_976.0;
 const IPVS_PPS: f64 = 1_237_293.0;
-const PAPER: &str = "The eXpress Data Path (CoNEXT 2018), table 2: katran and IPVS on one core of a \
-    Xeon E5-1650 v4 at 3.6 GHz, ConnectX-5 Ex 100G, Linux 4.18-pre";
+const PAPER: &str = "The eXpress Data Path (CoNEXT 2018), table 2: katran and IPVS on one core of \
+    a Xeon E5-1650 v4 at 3.6 GHz, ConnectX-5 Ex 100G, Linux 4.18-pre";
 
 #[cfg(test)]
 mod tests {
