@@ -25,9 +25,9 @@ use crate::scenario::test_run::{NOTHING, nothing};
 /// A kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Of a translated flow, to its backend.
+    /// A packet of a translated flow, to its backend.
     NatToBackend,
-    /// Of a translated flow, to its client.
+    /// A packet of a translated flow, to its client.
     NatToClient,
     /// SYNs, each of another source.
     NatNewFlow,
