@@ -41,7 +41,8 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 				  const struct service_rule *service, __u64 hash)
 {
 	__u32 current = balancer_slot(service->table, hash), former = BALANCER_NONE;
-	__u32 signal = flow->signal;
+	__u32 signal = flow->signal, number;
+	const struct balancer_backend *backend;
 
 	if (service->former != BALANCER_NO_TABLE)
 		former = balancer_slot(service->former, hash);
@@ -50,7 +51,12 @@ xway_inline __u32 balancer_choose(const struct flow_facts *flow,
 	if (signal == BALANCER_DATAGRAM && service->flags & BALANCER_KEEPS_DATAGRAMS)
 		signal = BALANCER_KEPT_DATAGRAM;
 	former = balancer_recall(hash, flow->sequence, signal, current | former << 16);
-	return balancer_flags(former & BALANCER_NONE) & BALANCER_DEAD ? current : former;
+	number = former & BALANCER_NONE;
+	backend = bpf_map_lookup_elem(&balancer_backends, &number);
+	if (!backend || backend->flags & BALANCER_DEAD)
+		return current;
+	/* Only Geneve can name another one. */
+	return backend->option ? former : number;
 }
 
 /* The number of the backend that a QUIC connection id names in this set, or BALANCER_NONE. */

@@ -127,10 +127,13 @@ xway_inline __u32 balancer_age(__u64 cell, __u32 now)
  */
 xway_inline __u64 balancer_mask(__u64 number)
 {
-	__u64 sign = (number | -number) >> 63;
+	__u64 negative = -number;
 
-	xway_opaque(sign);
-	return -sign;
+	/* The compiler would make a branch of it. */
+	xway_opaque(negative);
+	negative = (number | negative) >> 63;
+	xway_opaque(negative);
+	return -negative;
 }
 
 /* All ones if the cell is of none or old. */
@@ -157,13 +160,11 @@ xway_inline __u64 balancer_read(const struct balancer_cells *line, __u32 number)
  * The number of the cell with this tag and kind that is not old, or BALANCER_WAYS; young
  * connections are found as others.
  */
-xway_global __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
+xway_inline __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
 				enum balancer_kind kind, __u32 now)
 {
 	__u64 mask = kind == BALANCER_FLOW ? BALANCER_FLOW : 3, found = BALANCER_WAYS;
 
-	if (!line)
-		return BALANCER_WAYS;
 	xway_opaque(mask);
 	xway_unroll
 	for (__u64 i = 0; i < BALANCER_WAYS; i++) {
@@ -175,6 +176,30 @@ xway_global __u32 balancer_find(const struct balancer_cells *line, __u32 tag,
 		found = (found & other) | (i & ~other);
 	}
 	return found;
+}
+
+/*
+ * The number of the note for a segment, or BALANCER_WAYS: of its part of the sequence space, or
+ * else of the one before.
+ */
+xway_inline __u32 balancer_find_note(const struct balancer_cells *line, __u32 tag, __u32 sequence,
+				     __u32 now)
+{
+	__u32 own = balancer_note_tag(tag, sequence, 0);
+	__u32 earlier = balancer_note_tag(tag, sequence, 1);
+	__u64 found = BALANCER_WAYS, second = BALANCER_WAYS;
+
+	xway_unroll
+	for (__u64 i = 0; i < BALANCER_WAYS; i++) {
+		__u64 cell = balancer_read(line, i), it = cell >> BALANCER_TAG_SHIFT;
+		__u64 no = (balancer_kind_of(cell) ^ BALANCER_NOTE) | balancer_old(cell, now);
+		__u64 differs = balancer_mask(no | (it ^ own));
+
+		found = (found & differs) | (i & ~differs);
+		differs = balancer_mask(no | (it ^ earlier));
+		second = (second & differs) | (i & ~differs);
+	}
+	return found < BALANCER_WAYS ? found : second;
 }
 
 /*
@@ -297,11 +322,9 @@ xway_global __u32 balancer_recall(__u64 hash, __u32 sequence, enum flow_signal s
 		balancer_count_event(BALANCER_BY_FORMER);
 		return former;
 	}
-	for (__u32 earlier = 0; signal == BALANCER_SEGMENT && earlier < 2; earlier++) {
-		known = balancer_find(line, balancer_note_tag(tag, sequence, earlier),
-				      BALANCER_NOTE, now);
-		if (known >= BALANCER_WAYS)
-			continue;
+	if (signal == BALANCER_SEGMENT)
+		known = balancer_find_note(line, tag, sequence, now);
+	if (known < BALANCER_WAYS) {
 		cell = balancer_read(line, known);
 		current = balancer_backend_of(cell);
 		balancer_replace(line, known, cell,

@@ -50,14 +50,6 @@ struct {
 /* Number of ticks for which a way is used. */
 const volatile __u32 balancer_hop_ticks = 4;
 
-/* The flags of a backend; BALANCER_DEAD if there is none. */
-xway_inline __u8 balancer_flags(__u32 number)
-{
-	const struct balancer_backend *backend = bpf_map_lookup_elem(&balancer_backends, &number);
-
-	return backend ? backend->flags : BALANCER_DEAD;
-}
-
 xway_inline int balancer_protocol(const struct balancer_backend *backend, int is_ipv6)
 {
 	if (backend->delivery != BALANCER_IPIP)

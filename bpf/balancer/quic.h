@@ -198,12 +198,19 @@ xway_inline __u32 balancer_of_server_id(const struct quic_config *config, __u64 
 	return BALANCER_NONE;
 }
 
+/* With translation the program has too many paths to have this on each. */
+#ifdef BALANCER_NATS
+#define quic_function xway_global
+#else
+#define quic_function xway_inline
+#endif
+
 /*
  * As balancer_by_id(), for the most frequent packets alone: short headers, and ids that are not
  * encrypted. QUIC_UNDECIDED for others.
  */
-xway_global int balancer_by_plain_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 set,
-				     __u32 is_quote)
+quic_function int balancer_by_plain_id(struct xdp_md *ctx, __u32 at, __u32 left, __u32 set,
+				       __u32 is_quote)
 {
 	const __u8 *quic = xway_data(ctx), *end = xway_data_end(ctx);
 	const struct quic_config *config;

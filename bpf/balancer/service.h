@@ -130,134 +130,97 @@ xway_inline void balancer_copy6(__be32 to[4], const struct in6_addr *from)
 	xway_memcpy(to + 2, &high, sizeof(high));
 }
 
-xway_inline struct balancer_service *balancer_find4(const struct flow_facts *flow,
-						    const struct balancer_patterns *patterns)
-{
-	struct balancer_key key = { .protocol = flow->protocol };
-
-	for (__u32 i = 0; i < BALANCER_PATTERNS && i < patterns->count4; i++) {
-		const struct balancer_pattern4 *pattern = &patterns->v4[i];
-		struct balancer_service *service;
-
-		balancer_map4(key.address, flow->dest[3] & pattern->address);
-		key.port = flow->dest_port & pattern->port;
-		key.address_bits = pattern->address_bits;
-		key.port_bits = pattern->port_bits;
-		service = bpf_map_lookup_elem(&balancer_services, &key);
-		if (service)
-			return service;
-	}
-	return NULL;
-}
-
-xway_inline struct balancer_service *balancer_find6(const struct flow_facts *flow,
-						    const struct balancer_patterns *patterns)
-{
-	struct balancer_key key = { .protocol = flow->protocol };
-
-	for (__u32 i = 0; i < BALANCER_PATTERNS && i < patterns->count6; i++) {
-		const struct balancer_pattern6 *pattern = &patterns->v6[i];
-		struct balancer_service *service;
-
-		for (int word = 0; word < 4; word++)
-			key.address[word] = flow->dest[word] & pattern->address[word];
-		key.port = flow->dest_port & pattern->port;
-		key.address_bits = pattern->address_bits;
-		key.port_bits = pattern->port_bits;
-		service = bpf_map_lookup_elem(&balancer_services, &key);
-		if (service)
-			return service;
-	}
-	return NULL;
-}
-
-/* Looks a service up by all patterns; NULL if there is none. */
-xway_inline struct balancer_service *balancer_match(const struct flow_facts *flow, __u32 generation)
-{
-	__u32 set = generation & 1;
-	const struct balancer_patterns *patterns = bpf_map_lookup_elem(&balancer_patterns, &set);
-
-	if (!patterns)
-		return NULL;
-	return flow->is_ipv6 ? balancer_find6(flow, patterns) : balancer_find4(flow, patterns);
-}
-
 xway_inline __u64 balancer_pair(const __be32 *words)
 {
 	return words[0] | (__u64)words[1] << 32;
 }
 
-/*
- * Remembers a service, or that there is none. The latter does not displace a service, so that
- * packets to many other destinations leave the services remembered.
- */
-xway_inline void balancer_remember(struct service_memo *memo, const struct flow_facts *flow,
-				   __u64 rest, const struct balancer_service *service)
+/* `rest` of a memo, from below: port, protocol, family, generation. */
+#define REST_PORT 0xffff
+#define REST_PROTOCOL 0xff0000
+#define REST_IPV6 0x1000000
+#define REST_GENERATION_SHIFT 32
+
+/* `struct balancer_key` in words: what smaller stores wrote takes longer to read. */
+struct key_words {
+	__u64 address[2];
+	__u64 rest;
+};
+_Static_assert(sizeof(struct key_words) == sizeof(struct balancer_key), "the same key");
+
+/* Port, protocol, and how many bits of address and port count. */
+xway_inline __u64 balancer_key_rest(__u64 rest, __u64 port, __u64 address_bits, __u64 port_bits)
 {
-	if (service)
-		xway_memcpy(&memo->rule, service, sizeof(memo->rule));
-	else if (memo->rule.table != BALANCER_NO_TABLE && memo->rest >> 32 == rest >> 32)
-		return;
-	else
-		memo->rule.table = BALANCER_NO_TABLE;
-	memo->dest[0] = balancer_pair(flow->dest);
-	memo->dest[1] = balancer_pair(flow->dest + 2);
-	memo->rest = rest;
+	return (rest & port & REST_PORT) | (rest & REST_PROTOCOL) | address_bits << 24 |
+	       port_bits << 32;
+}
+
+xway_inline struct balancer_service *balancer_find4(__u64 high, __u64 rest,
+						    const struct balancer_patterns *patterns)
+{
+	for (__u32 i = 0; i < BALANCER_PATTERNS && i < patterns->count4; i++) {
+		const struct balancer_pattern4 *pattern = &patterns->v4[i];
+		__u64 address = high >> 32 & pattern->address;
+		struct key_words key = {
+			.address = { 0, BALANCER_MAPPED | address << 32 },
+			.rest = balancer_key_rest(rest, pattern->port, pattern->address_bits,
+						  pattern->port_bits),
+		};
+		struct balancer_service *service = bpf_map_lookup_elem(&balancer_services, &key);
+
+		if (service)
+			return service;
+	}
+	return NULL;
+}
+
+xway_inline struct balancer_service *balancer_find6(__u64 low, __u64 high, __u64 rest,
+						    const struct balancer_patterns *patterns)
+{
+	for (__u32 i = 0; i < BALANCER_PATTERNS && i < patterns->count6; i++) {
+		const struct balancer_pattern6 *pattern = &patterns->v6[i];
+		struct key_words key = {
+			.address = { low & balancer_pair(pattern->address),
+				     high & balancer_pair(pattern->address + 2) },
+			.rest = balancer_key_rest(rest, pattern->port, pattern->address_bits,
+						  pattern->port_bits),
+		};
+		struct balancer_service *service = bpf_map_lookup_elem(&balancer_services, &key);
+
+		if (service)
+			return service;
+	}
+	return NULL;
 }
 
 /*
- * Looks the service of a packet up and remembers it; 0 if there is none. With translation it is a
- * function that is verified once, for which the destination is in memory: the program has too many
- * paths otherwise.
+ * Looks a service up by all patterns and remembers it; 0 if there is none. That there is none is
+ * remembered, too, but does not displace a service, so that packets to many other destinations
+ * leave the services remembered. The address is in two words. Verified once: the program has too
+ * many paths otherwise.
  */
-#ifdef BALANCER_NATS
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct flow_facts);
-} balancer_sought SEC(".maps");
-
-xway_global int balancer_seek(__u32 index, __u64 rest)
+xway_global int balancer_seek(__u64 low, __u64 high, __u64 rest, struct service_memo *memo)
 {
-	__u32 only = 0;
-	const struct flow_facts *flow = bpf_map_lookup_elem(&balancer_sought, &only);
-	struct service_memo *memo = bpf_map_lookup_elem(&balancer_memos, &index);
+	__u32 set = rest >> REST_GENERATION_SHIFT & 1;
+	const struct balancer_patterns *patterns = bpf_map_lookup_elem(&balancer_patterns, &set);
 	const struct balancer_service *service;
 
-	if (!flow || !memo)
+	if (!patterns || !memo)
 		return 0;
-	service = balancer_match(flow, rest >> 32);
-	balancer_remember(memo, flow, rest, service);
+	service = rest & REST_IPV6 ? balancer_find6(low, high, rest, patterns) :
+				     balancer_find4(high, rest, patterns);
+	if (service)
+		xway_memcpy(&memo->rule, service, sizeof(memo->rule));
+	else if (memo->rule.table != BALANCER_NO_TABLE &&
+		 memo->rest >> REST_GENERATION_SHIFT == rest >> REST_GENERATION_SHIFT)
+		return 0;
+	else
+		memo->rule.table = BALANCER_NO_TABLE;
+	memo->dest[0] = low;
+	memo->dest[1] = high;
+	memo->rest = rest;
 	return !!service;
 }
-
-xway_inline int balancer_look_up(struct service_memo *memo, const struct flow_facts *flow,
-				 __u64 rest, __u32 index)
-{
-	__u32 only = 0;
-	struct flow_facts *sought = bpf_map_lookup_elem(&balancer_sought, &only);
-
-	(void)memo;
-	if (!sought)
-		return 0;
-	xway_memcpy(sought->dest, flow->dest, sizeof(sought->dest));
-	sought->dest_port = flow->dest_port;
-	sought->protocol = flow->protocol;
-	sought->is_ipv6 = flow->is_ipv6;
-	return balancer_seek(index, rest);
-}
-#else
-xway_inline int balancer_look_up(struct service_memo *memo, const struct flow_facts *flow,
-				 __u64 rest, __u32 index)
-{
-	const struct balancer_service *service = balancer_match(flow, rest >> 32);
-
-	(void)index;
-	balancer_remember(memo, flow, rest, service);
-	return !!service;
-}
-#endif
 
 /* What a packet needs of the service that it is for; NULL if it is for none. */
 xway_inline const struct service_rule *balancer_find_service(const struct flow_facts *flow)
@@ -265,21 +228,21 @@ xway_inline const struct service_rule *balancer_find_service(const struct flow_f
 	__u32 only = 0, index, generation;
 	const volatile __u32 *active = bpf_map_lookup_elem(&balancer_active, &only);
 	struct service_memo *memo;
-	__u64 dest[2], rest;
+	__u64 low, high, rest;
 
 	if (!active)
 		return NULL;
 	generation = *active;
-	dest[0] = balancer_pair(flow->dest);
-	dest[1] = balancer_pair(flow->dest + 2);
+	low = balancer_pair(flow->dest);
+	high = balancer_pair(flow->dest + 2);
 	rest = flow->dest_port | (__u64)flow->protocol << 16 | (__u64)flow->is_ipv6 << 24 |
-	       (__u64)generation << 32;
-	index = ((dest[0] ^ dest[1] ^ rest) * 0x9e3779b97f4a7c15) >> (64 - BALANCER_MEMO_BITS);
+	       (__u64)generation << REST_GENERATION_SHIFT;
+	index = ((low ^ high ^ rest) * 0x9e3779b97f4a7c15) >> (64 - BALANCER_MEMO_BITS);
 	memo = bpf_map_lookup_elem(&balancer_memos, &index);
 	if (!memo)
 		return NULL;
-	if ((memo->dest[0] != dest[0] || memo->dest[1] != dest[1] || memo->rest != rest) &&
-	    !balancer_look_up(memo, flow, rest, index))
+	if ((memo->dest[0] != low || memo->dest[1] != high || memo->rest != rest) &&
+	    !balancer_seek(low, high, rest, memo))
 		return NULL;
 	return memo->rule.table != BALANCER_NO_TABLE ? &memo->rule : NULL;
 }

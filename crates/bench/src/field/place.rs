@@ -149,6 +149,24 @@ impl Place {
         Ok(self.link()?.statistics)
     }
 
+    /// Packets that Linux itself forwarded in the interface's namespace, of both families.
+    ///
+    /// # Errors
+    /// The kernel's counters cannot be read.
+    pub fn forwarded_by_linux(&self) -> Result<u64> {
+        let read = || Ok((std::fs::read_to_string(SNMP)?, std::fs::read_to_string(SNMP6)?));
+        let (snmp, snmp6): (String, String) =
+            self.run(|| read().map_err(|error: std::io::Error| error))??;
+        let mut lines = snmp.lines().filter(|line| line.starts_with("Ip:"));
+        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let place = names.split_whitespace().position(|name| name == "ForwDatagrams");
+        let ipv4 = place.and_then(|place| values.split_whitespace().nth(place)?.parse().ok());
+        let ipv6 = snmp6.lines().find_map(|line| line.strip_prefix("Ip6OutForwDatagrams"));
+        let ipv6 = ipv6.and_then(|value| value.trim().parse::<u64>().ok());
+        let ipv4: u64 = ipv4.with_context(|| format!("no ForwDatagrams in {SNMP}"))?;
+        Ok(ipv4 + ipv6.with_context(|| format!("no Ip6OutForwDatagrams in {SNMP6}"))?)
+    }
+
     /// The host of the lab.
     ///
     /// # Errors
@@ -168,6 +186,9 @@ impl fmt::Display for Place {
         f.write_str(&self.device)
     }
 }
+
+const SNMP: &str = "/proc/thread-self/net/snmp";
+const SNMP6: &str = "/proc/thread-self/net/snmp6";
 
 fn away<T>(mac: Mac) -> Result<T> {
     bail!("{mac} is on another host: nothing can be done there from here")

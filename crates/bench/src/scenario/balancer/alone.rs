@@ -6,14 +6,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use functions::balancer::{self, Maps, TX};
+use functions::balancer;
 use kernel::{LoadOptions, Object, TestRun};
-use spec::{Expect, Input, Map as _, Spec, Verdict};
+use spec::{Input, Spec, Verdict};
 
 use super::case::Case;
 use super::put_back::PutBack;
 use super::site::Site;
-use super::{BASE, OURS, PEER, katran, row};
+use super::{BASE, OURS, PEER, katran, ours, row};
 use crate::harness::{Arm, Value};
 use crate::scenario::test_run::{BATCH, FEWEST, NOTHING, fastest, nothing};
 
@@ -26,15 +26,21 @@ pub struct Alone<'a> {
 }
 
 /// Programs that are ready to run.
-struct Ready {
-    programs: Vec<Loaded>,
-    run: TestRun,
+pub struct Ready {
+    /// The name of the case in rows.
+    pub name: &'static str,
+    pub programs: Vec<Loaded>,
+    pub run: TestRun,
+    /// What all but the base return.
+    pub verdict: Verdict,
+    /// Length of the frame after them.
+    pub length: usize,
 }
 
-struct Loaded {
-    row: &'static str,
-    object: Object,
-    program: &'static str,
+pub struct Loaded {
+    pub row: &'static str,
+    pub object: Object,
+    pub program: &'static str,
 }
 
 impl<'a> Alone<'a> {
@@ -45,22 +51,16 @@ impl<'a> Alone<'a> {
 
     /// The rows of the case.
     pub fn arm(self) -> Arm<'a> {
-        let mut ready = None;
-        Arm::wide(&format!("alone/{}", self.case.name()), move |window| {
-            let ready = match &mut ready {
-                Some(ready) => ready,
-                empty => empty.insert(self.load()?),
-            };
-            let times = self.site.near.run(|| self.measure(ready, window))??;
-            let value = |(row, ns)| Value::new(super::row(self.case, row), "ns", ns);
-            Ok(times.into_iter().map(value).collect())
-        })
+        let site = self.site;
+        arm(site, self.case.name(), move || self.load())
     }
 
     fn load(&self) -> Result<Ready> {
-        let put_back =
-            PutBack { frame: self.case.frame(self.site.macs)?, varies: self.case.varies() };
-        let mut programs = vec![Loaded { row: OURS, object: self.ours(&put_back)?, program: OUR }];
+        let frame = self.case.frame(self.site.macs)?;
+        let put_back = PutBack { frame, varies: self.case.varies(), headers: 0 };
+        let start = |spec: &Spec| self.start(&put_back, spec, OUR);
+        let ours = ours::load(self.site, self.case, start)?;
+        let mut programs = vec![Loaded { row: OURS, object: ours, program: OUR }];
         programs.push(Loaded {
             row: BASE,
             object: self.start(&put_back, &nothing()?, NOTHING)?,
@@ -71,74 +71,81 @@ impl<'a> Alone<'a> {
             katran::fill(&object, self.site, self.case)?;
             programs.push(Loaded { row: PEER, object, program: katran::PROGRAM });
         }
-        let input = Input {
-            packet: put_back.frame,
-            ingress_ifindex: self.site.near.ifindex()?.0,
-            ..Input::default()
-        };
-        Ok(Ready { programs, run: TestRun { input, repeat: BATCH, ..TestRun::default() } })
+        Ok(Ready {
+            name: self.case.name(),
+            programs,
+            length: put_back.frame.len() + self.case.overhead(),
+            run: test_run(self.site, put_back.frame)?,
+            verdict: if self.case.is_sent() { Verdict::Tx } else { Verdict::Pass },
+        })
     }
 
     /// Loads a program after the code that puts the frame back.
     fn start(&self, put_back: &PutBack, spec: &Spec, program: &str) -> Result<Object> {
+        if self.case != Case::None {
+            return put_back.load(spec, program, Vec::new());
+        }
         let programs = Some(vec![program.to_owned()]);
-        let options = LoadOptions { programs, ..LoadOptions::default() };
-        if self.case == Case::None {
-            return Ok(Object::load(spec, &options)?);
-        }
-        let object = Object::load(&put_back.before(spec, program)?, &options)?;
-        put_back.reset(&object)?;
-        Ok(object)
+        Ok(Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() })?)
     }
+}
 
-    fn ours(&self, put_back: &PutBack) -> Result<Object> {
-        let config = self.case.config(false)?;
-        let mut spec = Spec::parse("balancer", balancer::OBJECT)?;
-        config.apply(&mut spec)?;
-        let object = self.start(put_back, &spec, OUR)?;
-        let maps = Maps::find(|name| object.map(name))?;
-        if self.case == Case::Moved {
-            balancer::update(&self.case.config(true)?, &maps)?;
-        }
-        balancer::update(&config, &maps)?;
-        let port = self.site.near.ifindex()?.0.to_ne_bytes();
-        // The kernel resolves the number in the namespace of the writing thread.
-        self.site.near.run(|| object.map(TX)?.update(&port, &port, Expect::Any))??;
-        Ok(object)
-    }
+/// The rows of a case, whose programs are loaded in the first turn.
+pub fn arm<'a>(
+    site: &'a Site,
+    name: &'static str,
+    load: impl Fn() -> Result<Ready> + 'a,
+) -> Arm<'a> {
+    let mut ready = None;
+    Arm::wide(&format!("alone/{name}"), move |window| {
+        let ready = match &mut ready {
+            Some(ready) => ready,
+            empty => empty.insert(load()?),
+        };
+        let times = site.near.run(|| ready.measure(site, window))??;
+        let value = |(program, ns)| Value::new(row(name, program), "ns", ns);
+        Ok(times.into_iter().map(value).collect())
+    })
+}
 
-    fn measure(&self, ready: &Ready, window: Duration) -> Result<Vec<(&'static str, f64)>> {
-        sys::cpu::set_affinity(&[self.site.cpu])?;
-        let nothing = ready.programs.iter().find(|loaded| loaded.row == BASE);
+/// A batch of runs on a frame that comes in at the balancer.
+pub fn test_run(site: &Site, packet: Vec<u8>) -> Result<TestRun> {
+    let ingress_ifindex = site.near.ifindex()?.0;
+    let input = Input { packet, ingress_ifindex, ..Input::default() };
+    Ok(TestRun { input, repeat: BATCH, ..TestRun::default() })
+}
+
+impl Ready {
+    fn measure(&self, site: &Site, window: Duration) -> Result<Vec<(&'static str, f64)>> {
+        sys::cpu::set_affinity(&[site.cpu])?;
+        let nothing = self.programs.iter().find(|loaded| loaded.row == BASE);
         // Only an interface with a program accepts test runs in its name.
         let attach = |loaded: &Loaded| {
-            self.site.near.attach(loaded.object.program(loaded.program)?, kernel::Mode::Native)
+            site.near.attach(loaded.object.program(loaded.program)?, kernel::Mode::Native)
         };
         let _attached = nothing.map(attach).transpose()?;
-        let mut times = vec![Vec::new(); ready.programs.len()];
+        let mut times = vec![Vec::new(); self.programs.len()];
         let start = Instant::now();
         while start.elapsed() < window || times[0].len() < FEWEST {
-            for (loaded, times) in ready.programs.iter().zip(&mut times) {
-                times.push(self.batch(loaded, &ready.run)?);
+            for (loaded, times) in self.programs.iter().zip(&mut times) {
+                times.push(self.batch(site, loaded)?);
             }
         }
-        let rows = ready.programs.iter().map(|loaded| loaded.row);
+        let rows = self.programs.iter().map(|loaded| loaded.row);
         Ok(rows.zip(times.into_iter().map(fastest)).collect())
     }
 
-    fn batch(&self, loaded: &Loaded, run: &TestRun) -> Result<f64> {
-        let outcome = loaded.object.program(loaded.program)?.run(run)?;
-        let row = row(self.case, loaded.row);
-        let is_sent = loaded.row != BASE && self.case.is_sent();
-        let expected = if is_sent { Verdict::Tx } else { Verdict::Pass };
-        let verdict = outcome.verdict();
+    fn batch(&self, site: &Site, loaded: &Loaded) -> Result<f64> {
+        let outcome = loaded.object.program(loaded.program)?.run(&self.run)?;
+        let row = row(self.name, loaded.row);
+        let is_base = loaded.row == BASE;
+        let expected = if is_base { Verdict::Pass } else { self.verdict };
+        let (verdict, packet) = (outcome.verdict(), &outcome.packet);
         ensure!(verdict == expected, "{row}: {verdict} instead of {expected}");
-        if !is_sent {
-            return Ok(f64::from(outcome.duration_ns));
-        }
-        let length = run.input.packet.len() + self.case.overhead();
-        if outcome.packet.len() != length || !outcome.packet.starts_with(&self.site.macs[0].0) {
-            bail!("{row}: sent {} bytes, {:02x?}", outcome.packet.len(), outcome.packet.get(..18));
+        let is_sent = verdict == Verdict::Tx;
+        let is_length = is_base || packet.len() == self.length;
+        if !is_length || (is_sent && !packet.starts_with(&site.macs[0].0)) {
+            bail!("{row}: {} bytes after it, {:02x?}", packet.len(), packet.get(..18));
         }
         Ok(f64::from(outcome.duration_ns))
     }

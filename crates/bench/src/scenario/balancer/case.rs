@@ -163,6 +163,11 @@ impl Case {
 
     /// The services. Those before a change have other backends.
     pub(super) fn config(self, is_former: bool) -> Result<Config> {
+        self.config_of(BACKENDS, is_former)
+    }
+
+    /// The services with this number of backends each.
+    pub(super) fn config_of(self, backends: u16, is_former: bool) -> Result<Config> {
         let network = |text: &str| text.parse().map(Network);
         let service = |protocol, is_ipv6: bool| -> Result<Service> {
             let quic = self.quic().filter(|_| protocol == Protocol::Udp);
@@ -181,9 +186,9 @@ impl Case {
                 announce: true,
                 health: None,
                 quic: quic.into_iter().collect(),
-                backends: (0..BACKENDS)
+                backends: (0..backends)
                     .map(|number| {
-                        let number = if is_former { number + BACKENDS } else { number };
+                        let number = if is_former { number + backends } else { number };
                         let ids = quic.iter().map(|quic| server_id(quic, number));
                         let server_id = ServerIds(ids.collect());
                         let address = backend(is_ipv6, number);
@@ -220,6 +225,8 @@ pub(super) const NETWORKS: [(IpAddr, u8); 2] = [
     (IpAddr::V4(Ipv4Addr::new(10, 9, 0, 0)), 16),
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 9, 0, 0, 0, 0, 0, 0)), 64),
 ];
+/// The network of the client in IPv4, to which translated answers go.
+pub(super) const CLIENTS: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(198, 51, 100, 0)), 24);
 /// Backends of each service, as in the paper's measurement of katran.
 pub(super) const BACKENDS: u16 = 100;
 /// The backend that the ids of packets name.

@@ -1,13 +1,14 @@
 //! The code before a program that is run alone: it puts the frame back before each run.
 //!
 //! The kernel runs a program on one frame again and again, and each run finds what the one before
-//! left: outer headers, which overwrote the Ethernet header and nothing else.
+//! left: outer headers, which overwrote the Ethernet header and nothing else; or headers that were
+//! removed or changed.
 //!
 //! Rule: this code does the same before every program of a case. Its stores are at least as long as
 //! the loads of the programs, which would otherwise wait for them.
 
-use anyhow::Result;
-use kernel::Object;
+use anyhow::{Context, Result};
+use kernel::{LoadOptions, Map, Object};
 use spec::asm::Reg::{R1, R2, R3, R4, R5, R6};
 use spec::asm::{Assembler, Cond, Helper};
 use spec::compose::precede;
@@ -19,6 +20,8 @@ pub struct PutBack {
     pub frame: Vec<u8>,
     /// The IPv4 address that is another one in each run, in turn of [`ADDRESSES`].
     pub varies: Option<Address>,
+    /// Bytes after the Ethernet header that programs change, in a frame of at least that length.
+    pub headers: usize,
 }
 
 /// An address of an IPv4 packet.
@@ -30,7 +33,7 @@ pub enum Address {
 
 impl PutBack {
     /// The program with the code before it.
-    pub fn before(&self, spec: &Spec, program: &str) -> Result<Spec> {
+    fn before(&self, spec: &Spec, program: &str) -> Result<Spec> {
         let mut spec = spec.clone();
         if self.varies.is_some() {
             spec.maps.push(MapDef {
@@ -46,11 +49,20 @@ impl PutBack {
     }
 
     /// Begins with the first address.
-    pub fn reset(&self, object: &Object) -> Result<()> {
+    fn reset(&self, object: &Object) -> Result<()> {
         if self.varies.is_some() {
             object.map(TURN)?.update(&[0; 4], &[0; 8], Expect::Any)?;
         }
         Ok(())
+    }
+
+    /// Loads the program with the code before it, and maps of another object.
+    pub fn load(&self, spec: &Spec, program: &str, reuse: Vec<(String, Map)>) -> Result<Object> {
+        let programs = Some(vec![program.to_owned()]);
+        let options = LoadOptions { programs, reuse, ..LoadOptions::default() };
+        let object = Object::load(&self.before(spec, program)?, &options)?;
+        self.reset(&object)?;
+        Ok(object)
     }
 
     fn prelude(&self) -> Result<Assembler> {
@@ -65,6 +77,12 @@ impl PutBack {
             a.store32(R2.at(at), self.word(at));
         }
         a.store16(R2.at(ETHER_TYPE), self.word(ETHER_TYPE) & 0xffff);
+        // From the IP header on: no address of IPv4 and no port is in two of these words.
+        for at in (ETHERNET..ETHERNET + self.headers).step_by(8) {
+            let word = self.frame.get(at..).and_then(<[u8]>::first_chunk);
+            let word = word.context("the frame is shorter than its headers")?;
+            a.load_imm64(R4, u64::from_le_bytes(*word)).store64(R2.at(at as i16), R4);
+        }
         if let Some(address) = self.varies {
             vary(&mut a, address);
         }
@@ -96,6 +114,7 @@ const TURN: &str = "bench_turn";
 const SCATTER: i32 = 0x9e37_79b1_u32 as i32;
 /// Offsets in the frame.
 const ETHER_TYPE: i16 = 12;
+const ETHERNET: usize = 14;
 const SOURCE: i16 = 26;
 const DESTINATION: i16 = 30;
 
@@ -126,7 +145,7 @@ mod tests {
     fn the_frame_is_as_it_was() {
         for case in Case::ALL.into_iter().filter(|case| case.varies().is_none()) {
             let frame = case.frame([packet::Mac([2; 6]), packet::Mac([4; 6])]).unwrap();
-            let put_back = PutBack { frame: frame.clone(), varies: None };
+            let put_back = PutBack { frame: frame.clone(), varies: None, headers: 0 };
             for packet in runs(&put_back, case.overhead()) {
                 assert_eq!(packet, frame, "{}", case.name());
             }
@@ -134,10 +153,21 @@ mod tests {
     }
 
     #[test]
+    fn changed_and_removed_headers_return() {
+        let frame: Vec<u8> = (0..94).collect();
+        let put_back = PutBack { frame: frame.clone(), varies: None, headers: 40 };
+        let mut engine = VmRuntime::default();
+        engine.load(&put_back.before(&nothing().unwrap(), NOTHING).unwrap()).unwrap();
+        let packet = [&[0xee; 54][..], &frame[54..]].concat();
+        let outcome = engine.run(NOTHING, &Input { packet, ..Input::default() }).unwrap();
+        assert_eq!(outcome.packet, frame);
+    }
+
+    #[test]
     fn only_one_address_differs() {
         for case in [Case::Syn, Case::Strays] {
             let frame = case.frame([packet::Mac([2; 6]), packet::Mac([4; 6])]).unwrap();
-            let put_back = PutBack { frame: frame.clone(), varies: case.varies() };
+            let put_back = PutBack { frame: frame.clone(), varies: case.varies(), headers: 0 };
             let [one, other] = runs(&put_back, case.overhead());
             let differ = (0..frame.len()).filter(|at| one[*at] != other[*at]);
             let place = if case == Case::Syn { 26..30 } else { 30..34 };

@@ -177,17 +177,7 @@ impl Net {
     /// # Errors
     /// The kernel's counters cannot be read.
     pub fn routed_by_linux(&self) -> Result<u64> {
-        let read = || Ok((std::fs::read_to_string(SNMP)?, std::fs::read_to_string(SNMP6)?));
-        let (snmp, snmp6): (String, String) =
-            self.near.run(|| read().map_err(|error: std::io::Error| error))??;
-        let mut lines = snmp.lines().filter(|line| line.starts_with("Ip:"));
-        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        let place = names.split_whitespace().position(|name| name == "ForwDatagrams");
-        let ipv4 = place.and_then(|place| values.split_whitespace().nth(place)?.parse().ok());
-        let ipv6 = snmp6.lines().find_map(|line| line.strip_prefix("Ip6OutForwDatagrams"));
-        let ipv6 = ipv6.and_then(|value| value.trim().parse::<u64>().ok());
-        let ipv4: u64 = ipv4.with_context(|| format!("no ForwDatagrams in {SNMP}"))?;
-        Ok(ipv4 + ipv6.with_context(|| format!("no Ip6OutForwDatagrams in {SNMP6}"))?)
+        self.near.forwarded_by_linux()
     }
 }
 
@@ -229,8 +219,6 @@ const DARK: [(IpAddr, u8); 2] = [
     (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0)), 32),
 ];
 const SENDER6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 2);
-const SNMP: &str = "/proc/thread-self/net/snmp";
-const SNMP6: &str = "/proc/thread-self/net/snmp6";
 /// Length of a flood's list; the largest number of destinations that can be distinguished.
 pub const LISTED: usize = 20_000;
 /// Bytes of memory: for the machine, and for each route, which takes less than half of that.
