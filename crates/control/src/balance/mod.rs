@@ -42,7 +42,7 @@ pub(crate) use declared::{
 pub use plan::{PlanReport, ServicePlan, plan};
 pub use report::{BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show};
 pub use top::{BackendRate, BalanceMonitor, BalanceTop};
-pub use why::{BalanceExplanation, why};
+pub use why::{BalanceExplanation, BalanceTranslation, why};
 
 /// How long a balancer that is declared waits for its peers before it is attached.
 pub(crate) const WAIT_SYNC: Duration = Duration::from_secs(2);
