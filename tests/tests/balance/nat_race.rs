@@ -104,7 +104,6 @@ fn a_flow_that_begins_on_two_processors_has_one_entry() {
         let before = known.insert(flow, index);
         assert_eq!(before, None, "a flow has entries {before:?} and {index}");
     }
-    assert_eq!(known.len(), one.len());
 }
 
 /// Each processor gets flows of its own, all of which compete for the few groups with space.
