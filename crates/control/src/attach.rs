@@ -111,9 +111,9 @@ pub fn attach(
 /// changed.
 pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detached> {
     let mut target = Target::open(control, interface)?;
-    crate::balance::nat::detach_others(control, &mut target)?;
+    let also = crate::balance::nat::detach_others(control, &mut target)?;
     let programs = detach_all(&target, force)?;
-    Ok(Detached { interface: target.interface.clone(), programs })
+    Ok(Detached { interface: target.interface.clone(), programs, also })
 }
 
 #[derive(Debug)]

@@ -10,6 +10,7 @@ mod declared;
 mod delivery;
 mod health;
 mod nat;
+mod nat_declared;
 mod nat_lab;
 mod nat_limits;
 mod nat_race;

@@ -1,6 +1,7 @@
 //! `chain`: several programs on one interface.
 
 use anyhow::Result;
+use control::balance;
 use control::chain::{self, MemberChange, MemberOptions};
 use control::object;
 
@@ -16,7 +17,7 @@ pub fn run(args: &ChainArgs, context: &Context) -> Result<Exit> {
             opened.complete(&add.open.map_sizes, &add.open.kconfig)?;
             chain::add(control, iface, opened, &options(add))?
         }
-        ChainAction::Remove { name, wait } => chain::remove(control, iface, name, wait.confirm)?,
+        ChainAction::Remove { name, wait } => balance::remove(control, iface, name, wait.confirm)?,
         ChainAction::Move { name, priority, continue_on, wait } => {
             let (priority, continue_on, confirm) = (*priority, *continue_on, wait.confirm);
             let change = MemberChange { priority, continue_on, confirm };
