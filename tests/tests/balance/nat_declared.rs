@@ -26,6 +26,9 @@ struct Declared {
 impl Declared {
     fn new() -> Self {
         let (net, xway) = site();
+        // Each conversation ends with an ICMP error, of which the kernel limits the rate.
+        net.c.set_sysctl("ipv4/icmp_ratelimit", "0").unwrap();
+        net.c.set_sysctl("ipv6/icmp/ratelimit", "0").unwrap();
         ip(&net.b, "address add 10.0.2.250/32 dev eth1");
         ip(&net.b, "address add fd00:0:0:2::fa/128 dev eth1 nodad");
         let dir = xway.state().join("etc");
