@@ -52,8 +52,15 @@ enum xway_reason {
 	XWAY_NO_FLOW,
 	/* Arrived with its last TTL, and its addresses are translated. */
 	XWAY_TTL,
+	/*
+	 * From a backend, with translated addresses: the stack sends it to the client, and resolves
+	 * the next hop.
+	 */
+	XWAY_RETURNED_BY_STACK,
+	/* Other processors changed the entries of its flow all the time. */
+	XWAY_NAT_BUSY,
 };
-#define XWAY_REASONS (XWAY_TTL + 1)
+#define XWAY_REASONS (XWAY_NAT_BUSY + 1)
 
 /*
  * Services are found by patterns, which state which part of an address and of a port counts. The

@@ -290,6 +290,7 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 	case XWAY_NO_HEADROOM:
 	case XWAY_NO_CHECKSUM:
 	case XWAY_NAT_FULL:
+	case XWAY_NAT_BUSY:
 	case XWAY_NO_FLOW:
 	case XWAY_TTL:
 		/* The stack would answer for the service. */

@@ -92,42 +92,61 @@ xway_inline void nat_own_end(struct nat_packet *packet, __u32 index)
 	packet->identifier = port;
 }
 
-/* Whether the entry is of the packet's flow, to its service; if so, with where it goes. */
-xway_global int nat_is_of_service(__u32 index)
+/*
+ * Reads an entry and its cell into the packet's memory; 0 if it has no flow, or if another
+ * processor wrote it meanwhile.
+ */
+xway_inline int nat_read_entry(struct nat_packet *packet, __u32 index)
 {
 	__u32 number = index / NAT_WAYS;
 	const struct nat_group *group = bpf_map_lookup_elem(&nat_groups, &number);
 	const struct nat_entry *entry = bpf_map_lookup_elem(&nat_entries, &index);
-	struct nat_packet *packet = nat_packet();
-	__u64 cell, differs, all;
+	__u64 cell, all = 0;
 
-	if (!group || !entry || !packet)
+	if (!group || !entry)
 		return 0;
 	cell = nat_read_cell(group, index);
 	entry = nat_after(cell, entry);
-	differs = nat_differs(entry->client, packet->from.source) |
-		  nat_differs(entry->service, packet->from.dest) |
-		  (entry->client_port ^ packet->from.source_port) |
-		  (entry->service_port ^ packet->from.dest_port) |
-		  (entry->protocol ^ packet->protocol);
-	xway_memcpy(packet->to.dest, entry->backend, sizeof(packet->to.dest));
-	packet->to.dest_port = entry->backend_port;
-	all = differs | balancer_pair(packet->to.dest) | balancer_pair(packet->to.dest + 2) |
-	      packet->to.dest_port;
+	xway_unroll
+	for (__u32 i = 0; i < sizeof(*entry) / sizeof(__u64); i++) {
+		__u64 word = ((const volatile __u64 *)entry)[i];
+
+		((__u64 *)&packet->entry)[i] = word;
+		all |= word;
+	}
 	group = nat_after(all, group);
 	packet->cell = cell;
-	packet->number = nat_backend_of(cell);
-	return !differs && !((nat_read_cell(group, index) ^ cell) & NAT_FLOW_BITS) &&
+	return !((nat_read_cell(group, index) ^ cell) & NAT_FLOW_BITS) &&
 	       nat_kind_of(cell) > NAT_BUSY;
 }
 
-/* The index of the entry of a packet to a service; NAT_NONE if there is none. */
-xway_global __u32 nat_find(__u64 hash, __u32 is_ipv6, __u32 now)
+/* Whether the entry is of the packet's flow, to its service; if so, with where it goes. */
+xway_global int nat_is_of_service(__u32 index)
+{
+	struct nat_packet *packet = nat_packet();
+	const struct nat_entry *entry;
+
+	if (!packet || !nat_read_entry(packet, index))
+		return 0;
+	entry = &packet->entry;
+	if (nat_differs(entry->client, packet->from.source) |
+	    nat_differs(entry->service, packet->from.dest) |
+	    (entry->client_port ^ packet->from.source_port) |
+	    (entry->service_port ^ packet->from.dest_port) | (entry->protocol ^ packet->protocol))
+		return 0;
+	xway_memcpy(packet->to.dest, entry->backend, sizeof(packet->to.dest));
+	packet->to.dest_port = entry->backend_port;
+	packet->number = nat_backend_of(packet->cell);
+	return 1;
+}
+
+/* The index of the entry of a packet to a service, also if it expired; NAT_NONE if it has none. */
+xway_global __u32 nat_find(__u64 hash, __u32 is_ipv6)
 {
 	for (__u32 second = 0; second < 2; second++) {
 		__u32 first = nat_group_of(hash, !!is_ipv6, second), number = first / NAT_WAYS;
 		const struct nat_group *group = bpf_map_lookup_elem(&nat_groups, &number);
-		__u32 found = nat_matches(group, (__u32)hash & 0xffffff, now);
+		__u32 found = nat_matches(group, (__u32)hash & 0xffffff);
 
 		for (__u32 i = 0; i < NAT_WAYS && found; i++) {
 			if (found & 1 && nat_is_of_service(first + i))
@@ -141,31 +160,21 @@ xway_global __u32 nat_find(__u64 hash, __u32 is_ipv6, __u32 now)
 /* Whether the entry of the packet, which came from a backend, is of its flow; if so, with it. */
 xway_global int nat_is_of_backend(__u32 index, __u32 now)
 {
-	__u32 number = index / NAT_WAYS;
-	const struct nat_group *group = bpf_map_lookup_elem(&nat_groups, &number);
-	const struct nat_entry *entry = bpf_map_lookup_elem(&nat_entries, &index);
 	struct nat_packet *packet = nat_packet();
-	__u64 cell, differs, all;
+	const struct nat_entry *entry;
 
-	if (!group || !entry || !packet)
+	if (!packet || !nat_read_entry(packet, index))
 		return 0;
-	cell = nat_read_cell(group, index);
-	entry = nat_after(cell, entry);
-	differs = nat_differs(entry->backend, packet->from.source) |
-		  (entry->backend_port ^ packet->from.source_port) |
-		  (entry->protocol ^ packet->protocol);
+	entry = &packet->entry;
+	if (nat_differs(entry->backend, packet->from.source) |
+	    (entry->backend_port ^ packet->from.source_port) | (entry->protocol ^ packet->protocol))
+		return 0;
 	xway_memcpy(packet->to.source, entry->service, sizeof(packet->to.source));
 	xway_memcpy(packet->to.dest, entry->client, sizeof(packet->to.dest));
 	packet->to.source_port = entry->service_port;
 	packet->to.dest_port = entry->client_port;
 	packet->identifier = entry->client_port;
-	all = differs | balancer_pair(packet->to.source) | balancer_pair(packet->to.source + 2) |
-	      balancer_pair(packet->to.dest) | balancer_pair(packet->to.dest + 2) |
-	      packet->to.source_port | packet->to.dest_port;
-	group = nat_after(all, group);
-	packet->cell = cell;
-	return !differs && !((nat_read_cell(group, index) ^ cell) & NAT_FLOW_BITS) &&
-	       nat_kind_of(cell) > NAT_BUSY && !nat_expired(cell, now);
+	return !nat_expired(packet->cell, now);
 }
 
 /* Sets where a new flow goes: XWAY_BALANCED, or XWAY_NO_BACKEND. */
@@ -189,7 +198,8 @@ struct nat_candidate {
 	__u64 rank;
 	__u64 old;
 	__u32 index;
-	__u32 zero;
+	/* Whether the cell has another rank by now. */
+	__u32 lost;
 };
 
 xway_inline void nat_candidate(struct nat_candidate *found, __u64 hash, int is_ipv6, int second,
@@ -202,11 +212,13 @@ xway_inline void nat_candidate(struct nat_candidate *found, __u64 hash, int is_i
 	found->rank = victim >> 4;
 	found->index = first + (victim & (NAT_WAYS - 1));
 	found->old = group ? nat_read_cell(group, victim) : 0;
+	/* Another processor may have used the cell since. */
+	found->lost = nat_rank(found->old, now) < found->rank;
 }
 
 /*
- * Gives the flow of the packet an entry: its index, NAT_NONE if there is no space, or NAT_LOST if
- * another processor took it first.
+ * Gives the flow of the packet, which has none, an entry: its index, NAT_NONE if there is no space,
+ * or NAT_LOST if another processor took it first.
  */
 xway_global __u32 nat_try(__u64 hash, __u32 is_ipv6, __u32 now)
 {
@@ -220,21 +232,12 @@ xway_global __u32 nat_try(__u64 hash, __u32 is_ipv6, __u32 now)
 	}
 	if (!one.rank)
 		return NAT_NONE;
-	if (!nat_claim(one.index, one.old, (__u32)hash & 0xffffff, now))
+	if (one.lost || !nat_claim(one.index, one.old, (__u32)hash & 0xffffff, now))
 		return NAT_LOST;
 	balancer_count_event(BALANCER_NAT_BEGAN);
 	if (!nat_expired(one.old, now))
 		balancer_count_event(BALANCER_NAT_REPLACED);
 	return one.index;
-}
-
-xway_inline __u32 nat_begin(__u64 hash, __u32 is_ipv6, __u32 now)
-{
-	__u32 index = nat_try(hash, is_ipv6, now);
-
-	if (index == NAT_LOST)
-		index = nat_try(hash, is_ipv6, now);
-	return index == NAT_LOST ? NAT_NONE : index;
 }
 
 /* The key of the packet's fragments. */
@@ -301,7 +304,10 @@ xway_global int nat_way_to_backend(struct xdp_md *ctx)
 	return hop->reason;
 }
 
-/* The way to the client of a reply, by the kernel's routes. */
+/*
+ * The way to the client of a reply, by the kernel's routes. Where the MAC address of the next hop
+ * is not known, the stack sends the translated packet: it forwards it, queues it, and resolves.
+ */
 xway_global int nat_way_to_client(struct xdp_md *ctx)
 {
 	struct nat_packet *packet = nat_packet();
@@ -329,13 +335,16 @@ xway_global int nat_way_to_client(struct xdp_md *ctx)
 		fib->ipv4_dst = packet->to.dest[3];
 	}
 	result = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
-	if (result == BPF_FIB_LKUP_RET_NO_NEIGH)
-		return XWAY_NO_NEIGHBOUR;
-	if (result != BPF_FIB_LKUP_RET_SUCCESS)
+	packet->is_unresolved = result == BPF_FIB_LKUP_RET_NO_NEIGH;
+	if (!packet->is_unresolved && result != BPF_FIB_LKUP_RET_SUCCESS)
 		return XWAY_NO_ROUTE;
 	hop->ifindex = fib->ifindex;
 	if (!bpf_map_lookup_elem(&xway_tx, &hop->ifindex))
 		return XWAY_NO_EGRESS;
+	if (packet->is_unresolved) {
+		hop->mtu = 0xffff;
+		return XWAY_BALANCED;
+	}
 	hop->mtu = fib->mtu_result < 0xffff ? fib->mtu_result : 0xffff;
 	hop->dest = xway_mac(fib->dmac);
 	hop->source = xway_mac(fib->smac);
@@ -387,15 +396,19 @@ xway_global int nat_follow(__u32 index, __u32 now)
 {
 	struct nat_entry *entry = bpf_map_lookup_elem(&nat_entries, &index);
 	struct nat_packet *packet = nat_packet();
-	__u32 kind, next;
 
 	if (!entry || !packet || packet->signal == NAT_ERROR)
 		return 0;
-	kind = nat_kind_of(packet->cell);
-	next = packet->is_reply ? nat_next_to_client(entry, packet, kind) :
-				  nat_next_to_service(entry, packet, kind);
-	if (next != kind || nat_age(packet->cell, now))
-		nat_touch(index, next, now);
+	for (__u32 i = 0; i < NAT_TRIES; i++) {
+		__u32 kind = nat_kind_of(packet->cell), next;
+
+		next = packet->is_reply ? nat_next_to_client(entry, packet, kind) :
+					  nat_next_to_service(entry, packet, kind);
+		if (next == kind && !nat_age(packet->cell, now))
+			return 0;
+		if (nat_touch(index, next, now))
+			return 0;
+	}
 	return 0;
 }
 
@@ -411,37 +424,86 @@ xway_inline int nat_begins_again(const struct nat_packet *packet)
 	return packet->signal == NAT_SYN && nat_kind_of(packet->cell) == NAT_CLOSED;
 }
 
+/*
+ * Whether a packet to a service continues a flow that the table has; if so, its entry is that of
+ * the packet.
+ */
+xway_inline int nat_continue(struct nat_packet *packet, __u64 hash, __u32 now)
+{
+	packet->index = nat_find(hash, packet->is_ipv6);
+	if (packet->index == NAT_NONE || nat_expired(packet->cell, now) || nat_begins_again(packet))
+		return 0;
+	nat_follow(packet->index, now);
+	return 1;
+}
+
+/* Another processor changed what was to be changed. */
+#define NAT_AGAIN -1
+
+/* The same as nat_begin(), once: also NAT_AGAIN. */
+xway_global int nat_begin_once(__u64 hash, __u32 now)
+{
+	struct nat_packet *packet = nat_packet();
+	__u32 index, tag = (__u32)hash & 0xffffff;
+	__u64 old;
+
+	if (!packet)
+		return XWAY_NO_FLOW;
+	if (nat_continue(packet, hash, now))
+		return XWAY_BALANCED;
+	index = packet->index;
+	old = packet->cell;
+	if (nat_choose(packet) != XWAY_BALANCED)
+		return XWAY_NO_BACKEND;
+	if (index == NAT_NONE) {
+		index = nat_try(hash, packet->is_ipv6, now);
+		packet->index = index;
+		if (index == NAT_NONE)
+			return XWAY_NAT_FULL;
+		return index == NAT_LOST ? NAT_AGAIN : XWAY_BALANCED;
+	}
+	if (!nat_claim(index, old, tag, now))
+		return NAT_AGAIN;
+	balancer_count_event(nat_expired(old, now) ? BALANCER_NAT_BEGAN : BALANCER_NAT_MOVED);
+	return XWAY_BALANCED;
+}
+
+/*
+ * Gives the flow of a packet an entry, which no other processor does meanwhile: XWAY_BALANCED, or
+ * why it has none. Its own entry is used again, if it has one.
+ */
+xway_inline int nat_begin(__u64 hash, __u32 now)
+{
+	int reason = NAT_AGAIN;
+
+	if (!nat_lock(hash))
+		return XWAY_NAT_BUSY;
+	for (__u32 i = 0; i < NAT_TRIES && reason == NAT_AGAIN; i++)
+		reason = nat_begin_once(hash, now);
+	nat_unlock(hash);
+	return reason == NAT_AGAIN ? XWAY_NAT_BUSY : reason;
+}
+
 /* Finds or makes the entry of a packet to a service: XWAY_BALANCED, or why there is none. */
 xway_global int nat_enter(void)
 {
 	struct nat_packet *packet = nat_packet();
-	__u32 now = nat_now(), index;
+	__u32 now = nat_now();
 	__u64 hash;
+	int reason;
 
 	if (!packet)
 		return XWAY_NO_FLOW;
 	hash = nat_hash(packet);
-	index = nat_find(hash, packet->is_ipv6, now);
-	if (index != NAT_NONE && !nat_begins_again(packet)) {
-		nat_follow(index, now);
-		nat_own_end(packet, index);
-		return XWAY_BALANCED;
+	if (!nat_continue(packet, hash, now)) {
+		if (packet->signal != NAT_SYN && packet->signal != NAT_SEGMENT &&
+		    packet->signal != NAT_DATAGRAM)
+			return XWAY_NO_FLOW;
+		reason = nat_begin(hash, now);
+		if (reason != XWAY_BALANCED)
+			return reason;
 	}
-	if (packet->signal != NAT_SYN && packet->signal != NAT_SEGMENT &&
-	    packet->signal != NAT_DATAGRAM)
-		return XWAY_NO_FLOW;
-	if (nat_choose(packet) != XWAY_BALANCED)
-		return XWAY_NO_BACKEND;
-	if (index != NAT_NONE) {
-		balancer_count_event(BALANCER_NAT_MOVED);
-		if (!nat_claim(index, packet->cell, (__u32)hash & 0xffffff, now))
-			return XWAY_NAT_FULL;
-	} else {
-		index = nat_begin(hash, packet->is_ipv6, now);
-		if (index == NAT_NONE)
-			return XWAY_NAT_FULL;
-	}
-	nat_own_end(packet, index);
+	nat_own_end(packet, packet->index);
 	return XWAY_BALANCED;
 }
 
@@ -503,7 +565,8 @@ xway_inline int nat_refuse(struct xdp_md *ctx, const struct nat_packet *packet)
 
 /*
  * Reads, translates and sends a packet whose IP header is at a position of the frame, with this
- * number of bytes of transport at another: XWAY_BALANCED, XWAY_RETURNED, or why not.
+ * number of bytes of transport at another: XWAY_BALANCED, XWAY_RETURNED, XWAY_RETURNED_BY_STACK, or
+ * why not.
  */
 xway_global int nat_run(struct xdp_md *ctx, __u32 at, __u32 transport, __u32 left, __u32 known)
 {
@@ -522,6 +585,8 @@ xway_global int nat_run(struct xdp_md *ctx, __u32 at, __u32 transport, __u32 lef
 	if (packet->is_fragment && !packet->is_later)
 		nat_keep_fragment();
 	reason = nat_write(ctx);
+	if (packet->is_unresolved)
+		return reason == XWAY_BALANCED ? XWAY_RETURNED_BY_STACK : reason;
 	if (reason == XWAY_BALANCED)
 		reason = nat_send(ctx);
 	return reason == XWAY_BALANCED && known & NAT_IS_REPLY ? XWAY_RETURNED : reason;

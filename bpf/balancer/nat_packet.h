@@ -56,6 +56,24 @@ struct nat_fragment {
 };
 _Static_assert(sizeof(struct nat_fragment) == 48, "no hidden padding");
 
+/* A translated flow, as the table has it. */
+struct nat_entry {
+	__be32 client[4];
+	__be32 service[4];
+	__be32 backend[4];
+	__be16 client_port;
+	__be16 service_port;
+	__be16 backend_port;
+	__u8 protocol;
+	/* A segment with FIN was sent, by each side. */
+	__u8 client_ended;
+	__u8 backend_ended;
+	__u8 zero[3];
+	/* What the client acknowledges first. */
+	__u32 expected;
+};
+_Static_assert(sizeof(struct nat_entry) == 64, "one cache line");
+
 struct nat_packet {
 	/* As the packet came, and as it is sent. */
 	struct nat_ends from;
@@ -80,12 +98,16 @@ struct nat_packet {
 	__u8 is_reply;
 	__u8 may_fragment;
 	__u8 ttl;
-	__u8 zero;
+	/* The stack sends it, because the MAC address of the next hop is not known. */
+	__u8 is_unresolved;
 	/* Of echo, in either direction. */
 	__be16 identifier;
 	/* Number of the backend, and the cell of the entry. */
 	__u16 number;
 	__u64 cell;
+	/* The entry that was read last, and the index of the flow's. */
+	struct nat_entry entry;
+	__u32 index;
 	struct nat_place place;
 	/* Of the packet that an error quotes. */
 	struct nat_place quoted;
@@ -325,6 +347,7 @@ xway_global int nat_read(struct xdp_md *ctx, __u32 at, __u32 transport, __u32 le
 	packet->is_later = !!(known >> NAT_FRAGMENT_SHIFT & XWAY_OFFSET6);
 	packet->is_fragment = !!(known >> NAT_FRAGMENT_SHIFT);
 	packet->is_reply = !!(known & NAT_IS_REPLY);
+	packet->is_unresolved = 0;
 	packet->may_fragment = !!(known & NAT_MAY_FRAGMENT);
 	packet->left = left;
 	packet->length = transport - at + left;

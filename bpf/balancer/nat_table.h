@@ -9,6 +9,8 @@
  *
  * Rule: an entry is written while its cell is busy, and a reader compares the cell before and after
  * it read the entry, so it never uses parts of two flows.
+ * Rule: a flow begins while its lock is held, in the entry that it has, if it has one, also if that
+ * expired. So it never has two, whichever processors have its packets.
  * Rule: only a flow that is not answered, or not confirmed by its client, is replaced before it
  * expires. So a flood of packets that begin flows replaces none that is in use.
  */
@@ -29,6 +31,14 @@
 #define NAT_GROUPS (NAT_PORTS / NAT_WAYS)
 #define NAT_NONE 0xffffffff
 #define NAT_LOST 0xfffffffe
+/* Flows whose hash selects the same lock begin one after another. */
+#define NAT_LOCKS 8192
+/* How often a lock is tried: longer than it is held, unless its holder lost its processor. */
+#define NAT_LOCK_TRIES 256
+/* How often what another processor changed first is tried again. */
+#define NAT_TRIES 4
+/* Clocks of processors that read an entry differ by less than this, in units of its time. */
+#define NAT_SKEW 8
 
 /*
  * From above: 24 bits of the hash, the number of the backend, the kind, four bits that are others
@@ -67,23 +77,6 @@ struct nat_group {
 };
 _Static_assert(sizeof(struct nat_group) == 64, "one cache line");
 
-struct nat_entry {
-	__be32 client[4];
-	__be32 service[4];
-	__be32 backend[4];
-	__be16 client_port;
-	__be16 service_port;
-	__be16 backend_port;
-	__u8 protocol;
-	/* A segment with FIN was sent, by each side. */
-	__u8 client_ended;
-	__u8 backend_ended;
-	__u8 zero[3];
-	/* What the client acknowledges first. */
-	__u32 expected;
-};
-_Static_assert(sizeof(struct nat_entry) == 64, "one cache line");
-
 /* Index: the number of the address, and the group. User space sets the size of both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -102,6 +95,13 @@ struct {
 	__type(value, struct nat_entry);
 } nat_entries SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NAT_LOCKS);
+	__type(key, __u32);
+	__type(value, __u64);
+} nat_locks SEC(".maps");
+
 /* Translated flows of a family: the first address, and how many there are. */
 struct nat_pool {
 	__be32 address[4];
@@ -114,10 +114,13 @@ struct nat_pool {
 
 /* IPv4, IPv6. */
 const volatile struct nat_pool nat_pools[2] = {};
-/* After which time each kind expires, in its units. */
+/*
+ * After which time each kind expires, in its units. An entry that is being written never does: its
+ * writer completes it, however long it has no processor.
+ */
 const volatile __u32 nat_life[NAT_KINDS] = {
-	[NAT_BUSY] = 2,    [NAT_NEW] = 10,	  [NAT_ANSWERED] = 30, [NAT_OPEN] = 839,
-	[NAT_DATAGRAMS] = 112, [NAT_DOUBTED] = 56, [NAT_CLOSED] = 56,
+	[NAT_BUSY] = NAT_TIME_MASK, [NAT_NEW] = 10,   [NAT_ANSWERED] = 30, [NAT_OPEN] = 839,
+	[NAT_DATAGRAMS] = 112,	    [NAT_DOUBTED] = 56, [NAT_CLOSED] = 56,
 };
 /* What is replaced first of what did not expire, by the higher number; 0 for what is not. */
 static const __u32 nat_worth[NAT_KINDS] = {
@@ -147,9 +150,12 @@ xway_inline __u32 nat_tag_of(__u64 cell)
 	return cell >> NAT_TAG_SHIFT;
 }
 
+/* Zero for a cell that a processor used whose clock was read later. */
 xway_inline __u32 nat_age(__u64 cell, __u32 now)
 {
-	return now - (__u32)cell & NAT_TIME_MASK;
+	__u64 age = now - (__u32)cell + NAT_SKEW & NAT_TIME_MASK;
+
+	return (age - NAT_SKEW) & ~balancer_mask((age - NAT_SKEW) >> 63);
 }
 
 /* All ones if the cell has no flow, or one that expired. */
@@ -184,8 +190,8 @@ xway_inline int nat_replace(struct nat_group *group, __u32 number, __u64 old, __
 		(pointer) + zero;                                                                  \
 	})
 
-/* The cells of a group with a tag whose flow did not expire, as bits. */
-xway_global __u32 nat_matches(const struct nat_group *group, __u32 tag, __u32 now)
+/* The cells of a group that have a flow with this tag, as bits. */
+xway_global __u32 nat_matches(const struct nat_group *group, __u32 tag)
 {
 	__u32 found = 0;
 
@@ -193,13 +199,21 @@ xway_global __u32 nat_matches(const struct nat_group *group, __u32 tag, __u32 no
 		return 0;
 	xway_unroll
 	for (__u32 i = 0; i < NAT_WAYS; i++) {
-		__u64 cell = nat_read_cell(group, i);
-		__u64 differs = (nat_tag_of(cell) ^ tag) | nat_expired(cell, now) |
-				~balancer_mask(nat_kind_of(cell) ^ NAT_BUSY);
+		__u64 cell = nat_read_cell(group, i), kind = nat_kind_of(cell);
+		__u64 differs = (nat_tag_of(cell) ^ tag) | ~balancer_mask(kind & ~NAT_BUSY);
 
 		found |= ~balancer_mask(differs) & 1 << i;
 	}
 	return found;
+}
+
+/* What is used first for a new flow, by the higher number; 0 for a flow that is in use. */
+xway_inline __u64 nat_rank(__u64 cell, __u32 now)
+{
+	__u64 worth = nat_worth[nat_kind_of(cell)], old = nat_expired(cell, now);
+	__u64 rank = (worth + nat_age(cell, now)) & balancer_mask(worth);
+
+	return (rank & ~old) | (NAT_RANK_EXPIRED & old);
 }
 
 /*
@@ -214,16 +228,36 @@ xway_global __u32 nat_victim(const struct nat_group *group, __u32 now)
 		return 0;
 	xway_unroll
 	for (__u64 i = 0; i < NAT_WAYS; i++) {
-		__u64 cell = nat_read_cell(group, i), old = nat_expired(cell, now);
-		__u64 worth = nat_worth[nat_kind_of(cell)];
-		__u64 rank = (worth + nat_age(cell, now)) & balancer_mask(worth), own, less;
+		__u64 rank = nat_rank(nat_read_cell(group, i), now), own = rank << 4 | i, less;
 
-		rank = (rank & ~old) | (NAT_RANK_EXPIRED & old);
-		own = rank << 4 | i;
 		less = balancer_mask((own - most) >> 63) | ~balancer_mask(rank);
 		most = (most & less) | (own & ~less);
 	}
 	return most;
+}
+
+/* Keeps other processors from beginning flows of this hash; 0 if one does so for too long. */
+xway_global int nat_lock(__u64 hash)
+{
+	__u32 number = hash & (NAT_LOCKS - 1);
+	__u64 *lock = bpf_map_lookup_elem(&nat_locks, &number);
+
+	if (!lock)
+		return 0;
+	for (__u32 i = 0; i < NAT_LOCK_TRIES; i++)
+		if (!__sync_val_compare_and_swap(lock, 0, 1))
+			return 1;
+	return 0;
+}
+
+xway_global int nat_unlock(__u64 hash)
+{
+	__u32 number = hash & (NAT_LOCKS - 1);
+	__u64 *lock = bpf_map_lookup_elem(&nat_locks, &number);
+
+	if (lock)
+		__sync_val_compare_and_swap(lock, 1, 0);
+	return 0;
 }
 
 /* Writes the flow of a packet that was chosen a backend into an entry. */
@@ -264,19 +298,25 @@ xway_global int nat_claim(__u32 index, __u64 old, __u32 tag, __u32 now)
 	return 1;
 }
 
-/* Changes the kind of the packet's flow, or the time of its last use. */
+/*
+ * Changes the kind of the packet's flow, or the time of its last use. Returns 0 if another
+ * processor changed the cell first, and the flow still has it.
+ */
 xway_global int nat_touch(__u32 index, __u32 kind, __u32 now)
 {
 	__u32 number = index / NAT_WAYS;
 	struct nat_group *group = bpf_map_lookup_elem(&nat_groups, &number);
 	struct nat_packet *packet = nat_packet();
-	__u64 cell;
+	__u64 old, cell;
 
 	if (!group || !packet)
-		return 0;
-	cell = (packet->cell & NAT_FLOW_BITS) | kind << NAT_KIND_SHIFT | now;
-	nat_replace(group, index, packet->cell, cell);
-	return 0;
+		return 1;
+	old = packet->cell;
+	cell = (old & NAT_FLOW_BITS) | (__u64)kind << NAT_KIND_SHIFT | now;
+	if (nat_replace(group, index, old, cell))
+		return 1;
+	packet->cell = nat_read_cell(group, index);
+	return (packet->cell ^ old) & NAT_FLOW_BITS || nat_kind_of(packet->cell) <= NAT_BUSY;
 }
 
 #endif

@@ -84,7 +84,7 @@ xway_inline __u32 nat_pseudo(const struct nat_packet *packet, __u8 protocol, __u
 
 /*
  * Replaces the addresses at a position: the difference, or -1. For each family a function of its
- * own, which share the stack.
+ * own, which share the stack. Where the stack sends the packet, it lowers the TTL.
  */
 xway_global long nat_write_addresses4(struct xdp_md *ctx, __u32 at, __u32 is_quote)
 {
@@ -95,7 +95,8 @@ xway_global long nat_write_addresses4(struct xdp_md *ctx, __u32 at, __u32 is_quo
 		return -1;
 	if (is_quote)
 		return nat_write4(ip, packet->to.dest[3], packet->to.source[3], 0);
-	return nat_write4(ip, packet->to.source[3], packet->to.dest[3], 1);
+	return nat_write4(ip, packet->to.source[3], packet->to.dest[3],
+			  !packet->is_unresolved);
 }
 
 xway_global long nat_write_addresses6(struct xdp_md *ctx, __u32 at, __u32 is_quote)
@@ -107,7 +108,7 @@ xway_global long nat_write_addresses6(struct xdp_md *ctx, __u32 at, __u32 is_quo
 		return -1;
 	if (is_quote)
 		return nat_write6(ip, packet->to.dest, packet->to.source, 0);
-	return nat_write6(ip, packet->to.source, packet->to.dest, 1);
+	return nat_write6(ip, packet->to.source, packet->to.dest, !packet->is_unresolved);
 }
 
 xway_inline __s64 nat_write_addresses(struct xdp_md *ctx, const struct nat_packet *packet, __u32 at,

@@ -115,21 +115,22 @@ pub fn attach(
 pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detached> {
     let mut target = Target::open(control, interface)?;
     let withdrawn = announce::withdraw(control, &target)?;
-    let detached =
-        nat::detach_others(control, &mut target).and_then(|()| detach_all(&target, force));
+    let also = nat::detach_others(control, &mut target);
+    let detached = also.and_then(|also| Ok((detach_all(&target, force)?, also)));
     let name = target.interface.clone();
     if withdrawn && detached.is_err() {
         drop(target);
         announce::follow(control);
     }
-    Ok(Detached { interface: name, programs: detached? })
+    let (programs, also) = detached?;
+    Ok(Detached { interface: name, programs, also })
 }
 
-/// Removes a member of a chain, as [`chain::remove`] does, after the withdrawal of what it
+/// Removes a member of a chain, as [`balance::remove`] does, after the withdrawal of what it
 /// announces.
 ///
 /// # Errors
-/// Those of [`chain::remove`], or the withdrawal failed. Then nothing has changed.
+/// Those of [`balance::remove`], or the withdrawal failed. Then nothing has changed.
 pub fn remove_member(
     control: &Control,
     interface: &str,
@@ -138,7 +139,7 @@ pub fn remove_member(
 ) -> Result<ChainReport> {
     let withdrawn =
         name == balance::NAME && announce::withdraw(control, &Target::open(control, interface)?)?;
-    let removed = chain::remove(control, interface, name, confirm);
+    let removed = balance::remove(control, interface, name, confirm);
     if withdrawn && removed.is_err() {
         announce::follow(control);
     }

@@ -17,6 +17,9 @@ pub struct Detached {
     /// Names of the programs, as `attach` printed them, or the kernel's when another tool attached
     /// them.
     pub programs: Vec<String>,
+    /// Names of other interfaces that the balancer was detached from as well, because it translates
+    /// addresses on all of them.
+    pub also: Vec<String>,
 }
 
 /// Detaches every program of the interface and returns their names.

@@ -42,6 +42,22 @@ pub enum Notice {
     Loader(String),
     /// The next hop to a backend of a balancer does not answer, so its packets are dropped.
     Unresolved(IpAddr),
+    /// A socket uses an address that a balancer translates to.
+    SourceInUse {
+        /// Address of `source`.
+        address: IpAddr,
+        /// Protocol of the socket.
+        protocol: &'static str,
+        /// Its port.
+        port: u16,
+    },
+    /// The stack drops answers of a balancer that it is to send, because the next hop is not known.
+    NotForwarded {
+        /// Interface that answers come in by.
+        interface: String,
+        /// The setting by which the stack sends them.
+        sysctl: String,
+    },
     /// No balancer sent its state in this time, so connections that others remember may move.
     NotSynchronized(Duration),
     /// The routes of `announce` are not as they should be, with the reason.
@@ -107,6 +123,26 @@ impl Notice {
     }
 }
 
+impl Notice {
+    /// The text of what gets in the way of translation.
+    fn of_translation(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SourceInUse { address, protocol, port } => write!(
+                f,
+                "{protocol} port {port} of {address} is used by a socket of this host: packets to \
+                 it from a backend are translated if a flow has this port; give `source` of `nat` \
+                 addresses that nothing else uses"
+            ),
+            Self::NotForwarded { interface, sysctl } => write!(
+                f,
+                "{interface}: the stack drops answers to clients whose next hop is not known: \
+                 `sysctl -w {sysctl}`"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -128,6 +164,7 @@ impl fmt::Display for Notice {
                 "the next hop to backend {backend} does not answer; packets for it are dropped \
                  until it does"
             ),
+            Self::SourceInUse { .. } | Self::NotForwarded { .. } => self.of_translation(f),
             Self::NotSynchronized(wait) => write!(
                 f,
                 "no peer sent all of its state in {} s: connections that began before may move",

@@ -100,6 +100,17 @@ impl<R: Balanced> Balancer<R> {
     }
 }
 
+impl Balancer {
+    /// The program itself, to be run by several threads.
+    pub fn program(&self) -> &kernel::Program {
+        self.judge.program()
+    }
+
+    pub fn site(&self) -> &Router {
+        &self.site
+    }
+}
+
 impl Balanced for KernelRuntime {
     type Site = Router;
 

@@ -32,21 +32,21 @@ stories! {
     a_packet_cut_at_any_length_goes_to_the_stack
 }
 
-const SERVICES: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
+pub const SERVICES: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
 const BACKENDS: [&str; 2] = ["10.0.2.10", "fd00:0:0:2::10"];
 const POOLS: [&str; 2] = ["10.0.2.250/31", "fd00:0:0:2::fa/127"];
-const PROTOCOLS: [&str; 3] = ["tcp", "udp", "icmp"];
+pub const PROTOCOLS: [&str; 3] = ["tcp", "udp", "icmp"];
 /// Port of the backends.
 const PORT: u16 = 8080;
 
-const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
+pub const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
 const SYN_ACK: TcpFlags = TcpFlags { syn: true, ack: true, fin: false, rst: false };
-const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
-const FIN: TcpFlags = TcpFlags { syn: false, ack: true, fin: true, rst: false };
-const RST: TcpFlags = TcpFlags { syn: false, ack: false, fin: false, rst: true };
+pub const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
+pub const FIN: TcpFlags = TcpFlags { syn: false, ack: true, fin: true, rst: false };
+pub const RST: TcpFlags = TcpFlags { syn: false, ack: false, fin: false, rst: true };
 
 /// Services of both families and all protocols, with backends of these numbers.
-fn config(numbers: &[u8]) -> Config {
+pub fn config(numbers: &[u8]) -> Config {
     let mut text = format!("nat = {{ source = ['{}', '{}'] }}\n", POOLS[0], POOLS[1]);
     for (family, address) in SERVICES.iter().enumerate() {
         for protocol in PROTOCOLS {
@@ -65,12 +65,12 @@ fn config(numbers: &[u8]) -> Config {
     toml::from_str(&text).unwrap()
 }
 
-fn balancer<R: Balanced>() -> Balancer<R> {
+pub fn balancer<R: Balanced>() -> Balancer<R> {
     Balancer::new(&config(&[10]))
 }
 
 /// A packet of a protocol from a client's port, or with it as its identifier.
-fn request(to: &str, protocol: &str, port: u16) -> Vec<u8> {
+pub fn request(to: &str, protocol: &str, port: u16) -> Vec<u8> {
     let flow = client(to, port);
     match protocol {
         "tcp" => flow.tcp(SYN, 7, b""),
@@ -82,13 +82,13 @@ fn request(to: &str, protocol: &str, port: u16) -> Vec<u8> {
 
 /// Addresses and ports of a packet; the identifier of an echo is both ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ends {
-    from: (IpAddr, u16),
-    to: (IpAddr, u16),
+pub struct Ends {
+    pub from: (IpAddr, u16),
+    pub to: (IpAddr, u16),
 }
 
 impl Ends {
-    fn of(frame: &[u8]) -> Self {
+    pub fn of(frame: &[u8]) -> Self {
         let ip = IpPacket::find(frame, Limits::default()).unwrap();
         let (from, to) = addresses(&frame[ip.network..]);
         let word = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
@@ -99,7 +99,7 @@ impl Ends {
     }
 
     /// The way back, from a backend to the balancer.
-    fn back(self) -> Flow {
+    pub fn back(self) -> Flow {
         let side =
             |mac: &str, (ip, port): (IpAddr, u16)| Side { mac: mac.parse().unwrap(), ip, port };
         Flow::new(side(&mac(10), self.to), side("02:78:77:00:02:01", self.from))
@@ -142,7 +142,7 @@ fn repair(frame: &mut [u8], at: usize, old: u16, new: u16) {
 }
 
 /// The answer to what a backend got.
-fn reply(sent: &[u8], protocol: &str) -> Vec<u8> {
+pub fn reply(sent: &[u8], protocol: &str) -> Vec<u8> {
     let ends = Ends::of(sent);
     let flow = ends.back();
     match protocol {
@@ -153,25 +153,25 @@ fn reply(sent: &[u8], protocol: &str) -> Vec<u8> {
 }
 
 #[track_caller]
-fn sent<R: Balanced>(balancer: &mut Balancer<R>, packet: &[u8]) -> Vec<u8> {
+pub fn sent<R: Balanced>(balancer: &mut Balancer<R>, packet: &[u8]) -> Vec<u8> {
     let judgement = balancer.judge(packet);
     assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Redirect, "balanced"));
     judgement.packet
 }
 
 #[track_caller]
-fn returned<R: Balanced>(balancer: &mut Balancer<R>, packet: &[u8]) -> Vec<u8> {
+pub fn returned<R: Balanced>(balancer: &mut Balancer<R>, packet: &[u8]) -> Vec<u8> {
     let judgement = balancer.judge_reply(packet);
     assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Redirect, "returned"));
     judgement.packet
 }
 
-fn outcome(judgement: &Judgement) -> (Verdict, &str) {
+pub fn outcome(judgement: &Judgement) -> (Verdict, &str) {
     (judgement.verdict, &judgement.reason)
 }
 
 /// Opens a TCP connection; what the backend got of its SYN.
-fn open<R: Balanced>(balancer: &mut Balancer<R>, to: &str, port: u16) -> Vec<u8> {
+pub fn open<R: Balanced>(balancer: &mut Balancer<R>, to: &str, port: u16) -> Vec<u8> {
     let syn = sent(balancer, &request(to, "tcp", port));
     returned(balancer, &reply(&syn, "tcp"));
     sent(balancer, &client(to, port).tcp(ACK, 8, b"").unwrap());
@@ -372,7 +372,7 @@ fn a_flow_remains_when_slots_move_and_leaves_a_dead_backend<R: Balanced>() {
 }
 
 /// Cells of all groups, changed.
-fn change_cells<R: Balanced>(balancer: &Balancer<R>, change: impl Fn(u64) -> u64) {
+pub fn change_cells<R: Balanced>(balancer: &Balancer<R>, change: impl Fn(u64) -> u64) {
     let groups = balancer.map(NAT_GROUPS);
     for (number, group) in groups.array().unwrap().iter().enumerate() {
         let cells =
@@ -385,7 +385,7 @@ fn change_cells<R: Balanced>(balancer: &Balancer<R>, change: impl Fn(u64) -> u64
 }
 
 /// The time of cells, as the program has it now, is in the cell of a flow that it just made.
-fn newest<R: Balanced>(balancer: &Balancer<R>) -> u64 {
+pub fn newest<R: Balanced>(balancer: &Balancer<R>) -> u64 {
     let groups = balancer.map(NAT_GROUPS).array().unwrap();
     let cells = groups.iter().flat_map(|group| group.chunks_exact(8));
     let cells = cells.map(|cell| u64::from_le_bytes(*cell.first_chunk().unwrap()));
@@ -393,9 +393,9 @@ fn newest<R: Balanced>(balancer: &Balancer<R>) -> u64 {
 }
 
 const NEW: u64 = 2;
-const OPEN: u64 = 4;
+pub const OPEN: u64 = 4;
 /// Other flows, of a tag that no flow of these tests has.
-fn others(cell: u64, kind: u64, now: u64) -> u64 {
+pub fn others(cell: u64, kind: u64, now: u64) -> u64 {
     if cell >> 20 & 7 == 0 { 0xabcdef << 40 | kind << 20 | now } else { cell }
 }
 
@@ -428,16 +428,18 @@ fn where_all_ports_are_in_use_new_flows_are_dropped<R: Balanced>() {
     assert_eq!(Ends::of(&known), Ends::of(&got), "known flows continue");
 }
 
+/// Makes all entries older, by units of 2^30 ns.
+pub fn age<R: Balanced>(balancer: &Balancer<R>, units: u64) {
+    change_cells(balancer, |cell| match cell >> 20 & 7 {
+        0 => cell,
+        _ => cell & !0xffff | (cell & 0xffff).wrapping_sub(units) & 0xffff,
+    });
+}
+
 fn flows_expire<R: Balanced>() {
     let mut balancer = balancer::<R>();
     let got = open(&mut balancer, SERVICES[0], 8000);
     let back = Ends::of(&got).back().tcp(ACK, 1, b"").unwrap();
-    let age = |balancer: &Balancer<R>, units: u64| {
-        change_cells(balancer, |cell| match cell >> 20 & 7 {
-            0 => cell,
-            _ => cell & !0xffff | (cell & 0xffff).wrapping_sub(units) & 0xffff,
-        });
-    };
     age(&balancer, 800);
     returned(&mut balancer, &back);
     age(&balancer, 860);

@@ -10,16 +10,16 @@ use serde_json::json;
 use xway_tests::stage::PATIENCE;
 use xway_tests::xway::Xway;
 
-const SERVICES: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
+pub const SERVICES: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
 const PORT: u16 = 8080;
 
-fn ip(host: &Host, words: &str) {
+pub fn ip(host: &Host, words: &str) {
     let status = host.command("ip").unwrap().args(words.split(' ')).status().unwrap();
     assert!(status.success(), "ip {words}");
 }
 
 /// The router whose clients know the way to the services.
-fn site() -> (Router, Xway) {
+pub fn site() -> (Router, Xway) {
     let net = Router::build(&LinkOptions::default()).unwrap();
     ip(&net.a, "route add 192.0.2.0/24 via 10.0.1.1");
     ip(&net.a, "route add 2001:db8::/32 via fd00:0:0:1::1");
@@ -27,7 +27,7 @@ fn site() -> (Router, Xway) {
 }
 
 /// A file of services with these backends and pools, one of each family.
-fn file(xway: &Xway, backends: [&str; 2], pools: [&str; 2]) -> String {
+pub fn file(xway: &Xway, backends: [&str; 2], pools: [&str; 2]) -> String {
     let mut text = format!("nat = {{ source = ['{}', '{}'] }}\n", pools[0], pools[1]);
     for protocol in ["tcp", "udp"] {
         for (service, backend) in SERVICES.iter().zip(backends) {
@@ -45,7 +45,7 @@ fn file(xway: &Xway, backends: [&str; 2], pools: [&str; 2]) -> String {
 }
 
 /// Bytes there and back over TCP and UDP; the server sees an address of the pool.
-fn talk(client: &Host, server: &Host, service: &str, backend: &str, pool: &str) {
+pub fn talk(client: &Host, server: &Host, service: &str, backend: &str, pool: &str) {
     let address = |text: &str, port| SocketAddr::new(text.parse::<IpAddr>().unwrap(), port);
     let listener = server.run(|| TcpListener::bind(address(backend, PORT))).unwrap().unwrap();
     let echo = std::thread::spawn(move || {
@@ -135,4 +135,45 @@ fn backends_on_the_interface_of_the_clients() {
     fs::write(&services, other).unwrap();
     let error = xway.run_in(&net.b, &load).error();
     assert!(error.contains("--replace"), "{error}");
+}
+
+/// What would get in the way of translation is reported when a balancer is loaded.
+#[test]
+fn sockets_and_settings_that_are_in_the_way_are_reported() {
+    let (net, xway) = site();
+    let (backends, pools) = (["10.0.2.2", "fd00:0:0:2::2"], ["10.0.2.250", "fd00:0:0:2::fa"]);
+    ip(&net.b, "address add 10.0.2.250/32 dev eth1");
+    ip(&net.b, "address add fd00:0:0:2::fa/128 dev eth1 nodad");
+    for interface in ["all", "eth0", "eth1"] {
+        net.b.set_sysctl(&format!("ipv4/conf/{interface}/rp_filter"), "0").unwrap();
+    }
+    let services = file(&xway, backends, pools);
+    let load = || {
+        let answer = xway
+            .run_in(&net.b, &["balance", "load", "eth0", &services, "--out", "eth1", "--replace"]);
+        let text = answer.stderr.clone();
+        answer.ended(0);
+        text
+    };
+    let quiet = load();
+    assert!(!quiet.contains("is used by a socket") && !quiet.contains("sysctl"), "{quiet}");
+    let bound = |text: &str| {
+        let address = SocketAddr::new(text.parse::<IpAddr>().unwrap(), 4000);
+        net.b.run(|| UdpSocket::bind(address)).unwrap().unwrap()
+    };
+    let sockets = pools.map(bound);
+    net.b.set_sysctl("ipv4/conf/eth1/rp_filter", "1").unwrap();
+    ip(&net.b, "address add 192.0.2.1/32 dev lo");
+    let loud = load();
+    for text in [
+        "UDP port 4000 of 10.0.2.250",
+        "UDP port 4000 of fd00:0:0:2::fa",
+        "sysctl -w net.ipv4.conf.eth1.rp_filter=2",
+        "sysctl -w net.ipv4.conf.eth1.accept_local=1",
+    ] {
+        assert!(loud.contains(text), "{text}: {loud}");
+    }
+    assert!(!loud.contains("eth0.rp_filter"), "{loud}");
+    drop(sockets);
+    assert!(!load().contains("is used by a socket"));
 }

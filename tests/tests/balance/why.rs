@@ -75,7 +75,7 @@ impl<'c> Reading<'c> {
         balancer: &Balancer<R>,
         flow: &balancer::Flow,
     ) -> Option<Explanation<'c>> {
-        let maps = (&balancer.maps(), &self.live);
+        let maps = (&balancer.maps(), &self.live, None);
         let query = Query { flow, quic_id: &[] };
         balancer::explain(self.config, &self.constants, maps, query, R::now()).unwrap()
     }
@@ -206,7 +206,7 @@ fn quic_ids_decide_before_the_slot<R: Balanced>() {
             let packet = flow.udp(&[&[0x40][..], &id, &[0xa5; 20]].concat()).unwrap();
             let flow = text(&flow, Protocol::Udp);
             let query = Query { flow: &flow, quic_id: &id };
-            let maps = (&balancer.maps(), &reading.live);
+            let maps = (&balancer.maps(), &reading.live, None);
             let constants = &reading.constants;
             let found = balancer::explain(&config, constants, maps, query, R::now()).unwrap();
             let found = found.unwrap();

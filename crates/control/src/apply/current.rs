@@ -96,15 +96,16 @@ pub struct Wanted<'p> {
     pub prepared: &'p Prepared,
     /// Name of the interface that it declares.
     pub own: &'p str,
-    /// Whether that is this interface; else the declaration only forwards to it.
-    pub is_declared: bool,
+    /// Name of this interface; another one than `own` if only programs for several interfaces run
+    /// on it.
+    pub interface: &'p str,
     /// Names of the programs that other declarations want.
     pub others: BTreeSet<String>,
 }
 
 impl Wanted<'_> {
     fn programs(&self) -> Vec<(&Program, &Request)> {
-        self.prepared.on(self.is_declared).collect()
+        self.prepared.on(self.own, self.interface).collect()
     }
 
     /// Number of programs.
@@ -115,7 +116,7 @@ impl Wanted<'_> {
     /// Whether all programs are those of one declaration, and run on this interface alone.
     fn is_one_chain(&self) -> bool {
         let runs_here = |program: &Program| program.interfaces(self.own).len() == 1;
-        self.is_declared
+        self.interface == self.own
             && self.others.is_empty()
             && self.programs().iter().all(|(program, _)| runs_here(program))
     }
@@ -357,6 +358,8 @@ impl Current {
         let config = balance::completed(&wanted.config, &known);
         let new = Record::of_balancer(&config, &wanted.out, &wanted.placement);
         let mut changes = Vec::new();
+        // A program that translates runs on all of these interfaces.
+        let spans = config.translates() || known.translates();
         if known != config {
             let action = match balance::has_same_constants(&known, &config) {
                 true => Action::Rules,
@@ -368,7 +371,8 @@ impl Current {
         }
         if old.program.out != new.program.out {
             let text = "change the interfaces that packets may leave by";
-            let change = self.change(Action::Rules, name, text);
+            let action = if spans { Action::Options } else { Action::Rules };
+            let change = self.change(action, name, text);
             let set = |names: &[String]| names.iter().cloned().collect();
             changes.push(change.with_sets(&set(&old.program.out), &set(&new.program.out)));
         }

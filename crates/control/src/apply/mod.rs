@@ -38,7 +38,7 @@ use crate::Control;
 use crate::attach;
 use crate::balance::{self, announce};
 use crate::chain::{self, MemberChange};
-use crate::declaration::{DeclarationError, Declarations, Kind, OnStop, Program, Reason};
+use crate::declaration::{DeclarationError, Declarations, OnStop, Program, Reason};
 use crate::detection::AutoOptions;
 use crate::error::{ChainError, Result, full};
 use crate::lockout::Lockout;
@@ -267,18 +267,27 @@ fn refuse_duplicates(prepared: &mut Vec<Resolved>, errors: &mut Vec<DeclarationE
     }
 }
 
-/// Why two declarations cannot both be made true. One may forward to the interface of another,
-/// where its program joins those that are declared there.
+/// Why two declarations cannot both be made true. The program of one may run on the interface of
+/// another as well, where it joins those that are declared there.
 fn conflict(one: &Resolved, other: &Resolved) -> Option<Reason> {
     let ((names, own), (others, second)) = (one, other);
     let interface = names.iter().find(|name| others.contains(name))?;
     let path = || second.declaration.path.clone();
     let are_same = names[0] == others[0];
-    let forwards = |one: &Prepared| one.on(false).next().is_some();
+    let spans = |one: &Prepared| one.declaration.programs.iter().any(Program::spans);
     let is_empty = |one: &Prepared| one.declaration.programs.is_empty();
-    let both_forward = forwards(own) && forwards(second);
-    if are_same || both_forward || is_empty(own) || is_empty(second) {
+    let both_span = spans(own) && spans(second);
+    if are_same || both_span || is_empty(own) || is_empty(second) {
         return Some(Reason::Duplicate { interface: interface.clone(), other: path() });
+    }
+    for name in names.iter().filter(|name| others.contains(name)) {
+        let mut both = own.on(&names[0], name).filter(|(program, _)| {
+            second.on(&others[0], name).any(|(other, _)| other.name() == program.name())
+        });
+        if let Some((program, _)) = both.next() {
+            let (interface, program) = (name.clone(), program.name().to_owned());
+            return Some(Reason::Twice { interface, program, other: path() });
+        }
     }
     (own.declaration.mode != second.declaration.mode)
         .then(|| Reason::OtherMode { interface: interface.clone(), other: path() })
@@ -292,7 +301,7 @@ fn wishes((names, one): &Resolved, all: &[Resolved]) -> Wishes {
     let path = |prepared: &Prepared| prepared.declaration.path.clone();
     for (others, other) in all.iter().filter(|(_, other)| path(other) != path(one)) {
         for name in names.iter().filter(|name| others.contains(name)) {
-            let programs = other.on(others[0] == *name);
+            let programs = other.on(&others[0], name);
             let programs = programs.map(|(program, _)| program.name().to_owned());
             wishes.entry(name.clone()).or_default().extend(programs);
         }
@@ -316,11 +325,11 @@ fn planned(
     let mut wanted = Vec::new();
     for one in &running {
         let others = others.remove(&one.name).unwrap_or_default();
-        let is_declared = one.name == name;
-        wanted.push((*one, Wanted { prepared: &prepared, own: &name, is_declared, others }));
+        let (own, interface) = (name.as_str(), one.name.as_str());
+        wanted.push((*one, Wanted { prepared: &prepared, own, interface, others }));
     }
     let has_place = |(program, _): (&Program, _)| program.place != Place::default();
-    let is_chain = prepared.on(true).any(has_place)
+    let is_chain = prepared.all().any(has_place)
         || wanted.iter().any(|(one, wanted)| one.has_chain() || wanted.count() > 1);
     let changes = match present {
         true => changes(&wanted),
@@ -411,7 +420,7 @@ impl InterfacePlan {
         if self.is_chain && options.confirm.is_some() {
             return Err(ChainError::Confirm.into());
         }
-        for (program, request) in prepared.on(true) {
+        for (program, request) in prepared.all() {
             let changes = self.changes_of(program);
             self.change(control, (program, request), &changes, options)?;
         }
@@ -430,7 +439,7 @@ impl InterfacePlan {
         options: &ApplyOptions,
     ) -> Option<Together<'p>> {
         let is_own = |change: &Change| {
-            change.interface == self.name || prepared.routes(&change.program, change.action)
+            change.interface == self.name || prepared.spans(&change.program, change.action)
         };
         let restarts = |change: &Change| change.restarts;
         let is_possible =
@@ -438,10 +447,15 @@ impl InterfacePlan {
         if !is_possible {
             return None;
         }
+        // Two programs for several interfaces change in two steps.
+        let spanning = prepared.all().filter(|(program, _)| program.further.is_empty());
+        if prepared.requests.len() - spanning.count() > 1 {
+            return None;
+        }
         let switches = self.changes.iter().any(|change| change.action == Action::Mode);
         let ApplyOptions { confirm, lockout, .. } = *options;
         let (mut parts, mut removed) = (Vec::new(), Vec::new());
-        for (program, request) in prepared.on(true) {
+        for (program, request) in prepared.all() {
             let mut changes = self.changes_of(program);
             changes.retain(|change| change.action != Action::Mode);
             let are_all = |action| changes.iter().all(|change| change.action == action);
@@ -479,12 +493,12 @@ impl InterfacePlan {
     /// Records the declaration of programs that run as declared.
     fn adopt(&self, control: &Control, prepared: &Prepared) -> Result<()> {
         let Some(path) = self.file.as_deref() else { return Ok(()) };
-        for (program, _) in prepared.on(true) {
+        for (program, _) in prepared.all() {
             let changes = self.changes_of(program);
             let is_adopted = |change: &&Change| change.action == Action::Adopt;
             if !changes.is_empty() && changes.iter().all(is_adopted) {
-                let mut interfaces = self.interfaces_of(program).iter();
-                interfaces.try_for_each(|one| adopt(control, one, program.name(), path))?;
+                let interfaces = self.interfaces_of(program);
+                interfaces.iter().try_for_each(|one| adopt(control, one, program.name(), path))?;
             }
         }
         Ok(())
@@ -524,7 +538,7 @@ impl InterfacePlan {
         };
         let ApplyOptions { confirm, lockout, .. } = *options;
         let placement = ApplyPlacement { confirm, lockout, replace, place };
-        request.clone().placed(&placement).make(control, &self.members)?;
+        request.clone().placed(&placement).make(control, &self.interfaces_of(program))?;
         let is_placed = has_place || program.place == Place::default();
         if is_placed { Ok(()) } else { self.put_in_place(control, program) }
     }
@@ -550,27 +564,28 @@ impl InterfacePlan {
         let change =
             MemberChange { priority: Some(program.priority()), continue_on, confirm: None };
         for interface in self.interfaces_of(program) {
-            chain::change(control, interface, program.name(), change)?;
+            chain::change(control, &interface, program.name(), change)?;
         }
         Ok(())
     }
 
     /// The interfaces that the program runs on.
-    fn interfaces_of(&self, program: &Program) -> &[String] {
-        match program.kind {
-            Kind::Forward(_) => &self.members,
-            _ => &self.members[..1],
-        }
+    fn interfaces_of(&self, program: &Program) -> Vec<String> {
+        program.interfaces(&self.name)
     }
 }
 
 /// Removes a program; others continue to run.
 fn remove(control: &Control, change: &Change) -> Result<()> {
     let Change { interface, program, .. } = change;
-    let runs_alone = members(&Target::open(control, interface)?)?.len() == 1;
-    match runs_alone {
-        true => attach::detach(control, interface, false).map(|_| ()),
-        false => attach::remove_member(control, interface, program, None).map(|_| ()),
+    let members = members(&Target::open(control, interface)?)?;
+    let is_there = members.iter().any(|one| one.name() == program);
+    match members.len() {
+        // It ended with the same program on another interface.
+        0 => Ok(()),
+        1 if !is_there => Ok(()),
+        1 => attach::detach(control, interface, false).map(|_| ()),
+        _ => attach::remove_member(control, interface, program, None).map(|_| ()),
     }
 }
 

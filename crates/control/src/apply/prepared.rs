@@ -15,7 +15,7 @@ use crate::declaration::table::pairs;
 use crate::declaration::{Declaration, DeclarationError, Kind, Program, Reason, protected};
 use crate::detection::AutoOptions;
 use crate::drop::{self, DropOptions};
-use crate::error::{Error, FunctionError, Result};
+use crate::error::{Error, Result};
 use crate::filter::update::Update;
 use crate::filter::{ApplyOptions, FilterPlacement, ruleset, source, temporary};
 use crate::lockout::Lockout;
@@ -117,24 +117,42 @@ impl Prepared {
             protected(file).map_err(|reason| declaration.error(reason))?;
         }
         let programs = declaration.programs.iter();
-        match programs.map(|program| request(&declaration, program)).collect() {
-            Ok(requests) => Ok(Self { declaration, requests }),
+        match programs.map(|program| request(&declaration, program)).collect::<Result<Vec<_>>>() {
+            Ok(requests) => {
+                let mut declaration = declaration;
+                for (program, request) in declaration.programs.iter_mut().zip(&requests) {
+                    if let Request::Balance(asked) = request
+                        && asked.config.translates()
+                    {
+                        program.further.clone_from(&asked.out);
+                    }
+                }
+                Ok(Self { declaration, requests })
+            }
             Err(error) => Err(declaration.error(Reason::Invalid(Box::new(error)))),
         }
     }
 
-    /// The programs for one of the interfaces, each with its request: all for the declared one, and
-    /// those for several interfaces for the others.
-    pub fn on(&self, is_declared: bool) -> impl Iterator<Item = (&Program, &Request)> {
-        let all = self.declaration.programs.iter().zip(&self.requests);
-        all.filter(move |(program, _)| is_declared || matches!(program.kind, Kind::Forward(_)))
+    /// The programs, each with its request.
+    pub fn all(&self) -> impl Iterator<Item = (&Program, &Request)> {
+        self.declaration.programs.iter().zip(&self.requests)
     }
 
-    /// Whether the change of a program on another interface is one of a declared router.
-    pub fn routes(&self, program: &str, action: Action) -> bool {
-        let is_router =
-            |one: &Program| one.name() == program && matches!(one.kind, Kind::Forward(_));
-        action != Action::Detach && self.declaration.programs.iter().any(is_router)
+    /// The programs for one of the interfaces: all for the declared one, `own`, and for others
+    /// those that run there as well.
+    pub fn on<'s>(
+        &'s self,
+        own: &'s str,
+        interface: &'s str,
+    ) -> impl Iterator<Item = (&'s Program, &'s Request)> {
+        self.all().filter(move |(program, _)| program.runs_on(own, interface))
+    }
+
+    /// Whether the change of a program on another interface is one of a program that is declared
+    /// for several.
+    pub fn spans(&self, program: &str, action: Action) -> bool {
+        let is_meant = |one: &Program| one.name() == program && one.spans();
+        action != Action::Detach && self.declaration.programs.iter().any(is_meant)
     }
 
     /// How floods are detected on the interface; `None` if they are not.
@@ -200,9 +218,6 @@ fn request(declaration: &Declaration, program: &Program) -> Result<Request> {
         }
         Kind::Balance { services } => {
             let (config, out) = (balance::read(services)?, table.out.clone());
-            if config.translates() && !out.is_empty() {
-                return Err(FunctionError::NatDeclared.into());
-            }
             Request::Balance(Box::new(BalanceOptions {
                 config,
                 out,

@@ -83,7 +83,7 @@ pub fn save(control: &Control, dir: &Path, options: &SaveOptions) -> Result<Save
             continue;
         }
         let current = Current::read(&state, netns, &link)?;
-        match declaration(&current, routed.contains(&link.name))? {
+        match declaration(control, &current, routed.contains(&link.name))? {
             Ok((table, _)) if table.programs.is_empty() => {}
             Ok((table, files)) => {
                 let forward = table.programs.iter().filter_map(|one| one.forward.as_ref());
@@ -134,8 +134,13 @@ fn to_write(
 }
 
 /// The declaration of what runs on an interface, with the files that it names, or why there is
-/// none. The router of an interface that is routed is left out.
-fn declaration(current: &Current, is_routed: bool) -> Result<std::result::Result<Files, String>> {
+/// none. The router of an interface that is routed is left out, and so is the balancer that
+/// translates on several interfaces, but on one of them.
+fn declaration(
+    control: &Control,
+    current: &Current,
+    is_routed: bool,
+) -> Result<std::result::Result<Files, String>> {
     let [running] = current.running.as_slice() else {
         return Ok(Err("it runs programs in several modes".to_owned()));
     };
@@ -153,6 +158,9 @@ fn declaration(current: &Current, is_routed: bool) -> Result<std::result::Result
             "drop" if is_function(member) => drop_table(current, member)?,
             "balance" if is_function(member) => {
                 let (table, file) = balancer(current, member);
+                if is_arm(control, current, &table)? {
+                    continue;
+                }
                 files.push(file);
                 table
             }
@@ -209,6 +217,12 @@ fn balancer(current: &Current, running: &RunningMember) -> (ProgramTable, NewTex
     let file =
         NewText { path, text: balance::text(&config), is_secret: balance::is_secret(&config) };
     (ProgramTable { balance, ..record.program }, file)
+}
+
+/// Whether the balancer of an interface is in the file of another one.
+fn is_arm(control: &Control, current: &Current, table: &ProgramTable) -> Result<bool> {
+    let owner = balance::owner(control, &current.slot, (current.link.ifindex, &table.out))?;
+    Ok(owner.is_some_and(|owner| owner != current.name))
 }
 
 /// Whether the program is the function of its name, and not the object of this name.

@@ -1,9 +1,10 @@
 //! Changes of several programs of an interface in one step: one composition and one swap.
 //!
 //! Rule: each packet is decided by the programs of before or by those of after, never by some of
-//! each, and an error changes nothing. A router on several interfaces swaps one program on each of
-//! them; together they are one transaction, which is on record before the first swap, as is a
-//! change of the mode. Not here: changes that end the program of another owner.
+//! each, and an error changes nothing. A router on several interfaces, or a balancer that
+//! translates on several, swaps one program on each of them; together they are one transaction,
+//! which is on record before the first swap, as is a change of the mode. Not here: changes that end
+//! the program of another owner.
 
 use filter::{File, PROGRAM, PROGRAM_FRAGS};
 
@@ -36,7 +37,7 @@ pub struct Part<'p> {
     pub only_moves: bool,
 }
 
-/// All changes of one interface, and of those that a router connects with it.
+/// All changes of one interface, and of those that a program of it runs on as well.
 #[derive(Debug)]
 pub struct Together<'p> {
     pub parts: Vec<Part<'p>>,
@@ -50,7 +51,7 @@ pub struct Together<'p> {
 enum New<'u> {
     Filter(Box<NewFilter<'u>>),
     Drop(DropRules),
-    Balancer(Box<NewBalancer>),
+    Balancer(Box<NewBalancer<'u>>),
     Router(Box<NewRouter<'u>>),
 }
 
@@ -58,7 +59,7 @@ enum New<'u> {
 #[derive(Clone, Copy)]
 struct Setting<'u> {
     update: &'u Update,
-    /// The interface that is declared, and those that a router connects with it.
+    /// The interface that is declared, and those that a program of it runs on as well.
     targets: &'u [&'u Target],
     attempt: Attempt,
     /// Whether the programs are for packets of several buffers.
@@ -72,8 +73,11 @@ impl Together<'_> {
     /// A program cannot be made, or not composed with the others. Then nothing has changed.
     pub fn apply(&self, control: &Control, interfaces: &[String]) -> Result<()> {
         let mut update = Update::begin(control, &interfaces[0])?;
-        let routes = self.parts.iter().any(Part::is_router);
-        let others = update.with_others(if routes { &interfaces[1..] } else { &[] })?;
+        let mut further: Vec<String> = Vec::new();
+        if let Some(part) = self.parts.iter().find(|part| part.program.spans()) {
+            further.extend(part.program.interfaces(&interfaces[0]).into_iter().skip(1));
+        }
+        let others = update.with_others(&further)?;
         let update = &update;
         let targets: Vec<&Target> = std::iter::once(update.target()).chain(&others).collect();
         let large = targets.iter().any(|target| target.has_large_frames());
@@ -114,33 +118,46 @@ impl Together<'_> {
         new: &mut [New<'_>],
         targets: &[&Target],
     ) -> Result<()> {
-        let mut routers = Vec::new();
+        let (mut routers, mut balancers) = (Vec::new(), Vec::new());
         for one in new.iter_mut() {
             match one {
                 New::Filter(filter) => filter.fill(&loaded)?,
                 New::Drop(rules) => rules.fill(&loaded)?,
-                New::Balancer(balancer) => balancer.fill(&loaded, targets[0])?,
+                New::Balancer(balancer) => {
+                    balancer.fill(&loaded)?;
+                    balancers = balancer.load_others(&loaded)?;
+                }
                 New::Router(router) => routers = router.load_others(&loaded)?,
             }
         }
-        let moved = self.moved_routers(&targets[1..])?;
+        let moved = self.moved(&targets[1..])?;
         let mut transactions = vec![loaded.install()?];
-        for one in new {
-            if let New::Router(router) = one {
-                transactions.extend(router.install_others(std::mem::take(&mut routers))?);
+        for one in new.iter_mut() {
+            match one {
+                New::Router(router) => {
+                    transactions.extend(router.install_others(std::mem::take(&mut routers))?);
+                }
+                New::Balancer(balancer) => {
+                    transactions.extend(balancer.install_others(std::mem::take(&mut balancers))?);
+                }
+                New::Filter(_) | New::Drop(_) => {}
             }
         }
         for chain in moved {
             transactions.push(chain.install()?);
         }
-        Transaction::commit_all(transactions)
+        Transaction::commit_all(transactions)?;
+        let mut balancers = new.iter().filter_map(|one| match one {
+            New::Balancer(balancer) => Some(balancer),
+            _ => None,
+        });
+        balancers.try_for_each(|one| one.record())
     }
 
-    /// The chains of other interfaces in which a router moves to its place.
-    fn moved_routers<'t>(&self, others: &[&'t Target]) -> Result<Vec<LoadedChain<'t>>> {
-        let Some(part) = self.parts.iter().find(|part| part.is_router() && part.only_moves) else {
-            return Ok(Vec::new());
-        };
+    /// The chains of other interfaces in which a program moves to its place.
+    fn moved<'t>(&self, others: &[&'t Target]) -> Result<Vec<LoadedChain<'t>>> {
+        let mut spanning = self.parts.iter().filter(|part| part.program.spans());
+        let Some(part) = spanning.find(|part| part.only_moves) else { return Ok(Vec::new()) };
         let moved = others.iter().map(|target| {
             let mut chain = chain::open(target)?;
             chain.set_confirm(self.placement.confirm);
@@ -167,10 +184,6 @@ impl Part<'_> {
         !self.only_moves && matches!(self.request, Request::Filter(..))
     }
 
-    fn is_router(&self) -> bool {
-        matches!(self.request, Request::Forward(_))
-    }
-
     /// Moves a member to the place that is declared.
     fn put_in_place(&self, chain: &mut Chain<'_>) -> Result<()> {
         let mut link = chain.take(self.program.name())?;
@@ -195,7 +208,7 @@ impl Part<'_> {
             }
             Request::Drop(asked) => Some(New::Drop(DropRules::put(chain, target, (asked, large))?)),
             Request::Balance(asked) => {
-                let balancer = NewBalancer::put(chain, target, (asked, large))?;
+                let balancer = NewBalancer::put(chain, targets, (asked, large))?;
                 Some(New::Balancer(Box::new(balancer)))
             }
             Request::Object(opened, asked) => {

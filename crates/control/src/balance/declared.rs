@@ -2,13 +2,16 @@
 
 use functions::balancer::{self, Config, Maps, Out};
 use spec::Spec;
+use sys::net::Ifindex;
 
 use super::{
     Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, interfaces, nat, prepare, spec, sync,
 };
+use crate::Control;
 use crate::composition::{Chain, LoadedChain};
-use crate::error::{FunctionError, Result};
+use crate::error::Result;
 use crate::record::Record;
+use crate::state::{Slot, Transaction};
 use crate::target::Target;
 
 /// The services as the text of a file.
@@ -28,6 +31,22 @@ pub fn texts_without_key(old: &Config, new: &Config) -> [String; 2] {
         }
         text(&config)
     })
+}
+
+/// The interface whose declaration has the balancer that runs on one; `None` if none runs, or if it
+/// runs on this interface alone.
+///
+/// # Errors
+/// The state directory cannot be read.
+pub fn owner(
+    control: &Control,
+    slot: &Slot,
+    (ifindex, out): (Ifindex, &[String]),
+) -> Result<Option<String>> {
+    match Running::find(slot, ifindex)? {
+        Some(running) => nat::owner(control, &running, out),
+        None => Ok(None),
+    }
 }
 
 /// Whether a file of services has keys.
@@ -50,72 +69,84 @@ pub fn completed(wanted: &Config, running: &Config) -> Config {
 /// Whether a running program can continue with another configuration: what it was loaded with is
 /// the same.
 pub fn has_same_constants(old: &Config, new: &Config) -> bool {
-    let constants = |config: &Config| (config.key.clone(), config.malformed, config.flows);
+    let constants = |config: &Config| {
+        let nat = config.nat.clone().filter(|_| config.translates());
+        (config.key.clone(), config.malformed, config.flows, nat, config.translates())
+    };
     constants(old) == constants(new)
 }
 
 /// A balancer that changes with other members of a chain.
-#[derive(Debug)]
-pub struct NewBalancer {
+pub struct NewBalancer<'t> {
+    /// The declared interface, and those that it translates on as well.
+    targets: &'t [&'t Target],
     config: Config,
     options: BalanceOptions,
-    /// Whether the program that runs continues.
-    remains: bool,
+    object: Spec,
+    program: &'static str,
+    /// The programs of the other interfaces, if all continue, and their new record.
+    remaining: Option<(Vec<Running>, Record)>,
     /// The maps of a program that is replaced.
     old: Option<OwnMaps>,
     /// Backends that checks took out.
     lost: Out,
 }
 
-impl NewBalancer {
-    /// Puts the program into a chain. If it is a member and only its services change, it keeps its
-    /// maps, with what it remembers.
+impl<'t> NewBalancer<'t> {
+    /// Puts the program into the chain of the first interface. If it is a member and only its
+    /// services change, it keeps its maps, with what it remembers.
     pub fn put(
         chain: &mut Chain<'_>,
-        target: &Target,
+        targets: &'t [&'t Target],
         (options, large): (&BalanceOptions, bool),
     ) -> Result<Self> {
-        let config = {
-            let others = options.out.iter().any(|name| *name != target.interface);
-            if options.config.translates() && others {
-                let interface = target.interface.clone();
-                return Err(FunctionError::NatTogether { interface }.into());
-            }
-            prepare((target, &[]), options)?
-        };
+        let target = targets[0];
+        let targets = if options.config.translates() { targets } else { &targets[..1] };
+        let config = prepare(targets, options)?;
         let placement = &options.placement;
         let running = Running::find(&target.slot, target.ifindex)?;
         let remains = running.as_ref().is_some_and(|running| running.can_remain(placement));
-        let (mut old, mut lost) = (None, Out::default());
+        let (object, program) = (spec(&config, options)?, program(large));
+        let options = options.clone();
+        let lost = Out::default();
+        let (remaining, old) = (None, None);
+        let mut new = Self { targets, config, options, object, program, remaining, old, lost };
         match running {
-            Some(running) if remains => {
-                let known = Record::read(&running.generation)?.unwrap_or_default();
-                let wanted = Record::of_balancer(&config, &options.out, placement);
-                let declaration = wanted.declaration.or(known.declaration);
-                let record = Record { declaration, ..wanted };
-                chain.link(NAME)?.beside.push(record.map());
-            }
-            running => {
-                let program = program(large);
-                let mut spec: Spec = spec(&config, options)?;
-                let replaced = running.as_ref();
-                lost = replaced.map(|old| old.out(&config)).transpose()?.unwrap_or_default();
-                old = replaced
-                    .map(|old| sync::prepare(old, &config, &mut spec))
-                    .transpose()?
-                    .flatten();
-                chain.place(placement, nat::member(&spec, program, placement))?;
-            }
+            Some(running) if remains => new.continue_with(chain, &running)?,
+            running => new.replace(chain, running.as_ref())?,
         }
-        Ok(Self { config, options: options.clone(), remains, old, lost })
+        Ok(new)
+    }
+
+    fn continue_with(&mut self, chain: &mut Chain<'_>, running: &Running) -> Result<()> {
+        let (target, placement) = (self.targets[0], &self.options.placement);
+        let control = target.slot.control();
+        nat::check_same(control, running, self.targets, &self.config)?;
+        let known = Record::read(&running.generation)?.unwrap_or_default();
+        let wanted = Record::of_balancer(&self.config, &self.options.out, placement);
+        let declaration = wanted.declaration.or(known.declaration);
+        let record = Record { declaration, ..wanted };
+        chain.link(NAME)?.beside.push(record.map());
+        let mut others = nat::together(control, running)?;
+        others.retain(|(name, _)| *name != target.interface);
+        self.remaining = Some((others.into_iter().map(|(_, one)| one).collect(), record));
+        Ok(())
+    }
+
+    fn replace(&mut self, chain: &mut Chain<'_>, old: Option<&Running>) -> Result<()> {
+        let (config, placement) = (&self.config, &self.options.placement);
+        self.lost = old.map(|old| old.out(config)).transpose()?.unwrap_or_default();
+        let prepared = old.map(|old| sync::prepare(old, config, &mut self.object)).transpose()?;
+        self.old = prepared.flatten();
+        chain.place(placement, nat::member(&self.object, self.program, placement))
     }
 
     /// Fills the maps of the loaded program. Services of a program that continues change here.
-    pub fn fill(&self, chain: &LoadedChain<'_>, target: &Target) -> Result<()> {
-        let (config, options) = (&self.config, &self.options);
+    pub fn fill(&self, chain: &LoadedChain<'_>) -> Result<()> {
+        let (config, options, target) = (&self.config, &self.options, self.targets[0]);
         let maps = Maps::find(|name| chain.map(NAME, name))?;
         let out = interfaces(target.ifindex, &options.out)?;
-        if self.remains {
+        if self.remaining.is_some() {
             balancer::update(config, &maps)?;
         } else {
             let attachment = Attachment { config, out: &out, options, lost: &self.lost };
@@ -123,6 +154,37 @@ impl NewBalancer {
         }
         allow(chain.map(NAME, balancer::TX)?, &out)?;
         Ok(())
+    }
+
+    /// Loads the programs of the other interfaces, with the tables of the first; none if they
+    /// continue.
+    pub fn load_others(&self, first: &LoadedChain<'_>) -> Result<Vec<nat::Program<'t>>> {
+        if self.remaining.is_some() {
+            return Ok(Vec::new());
+        }
+        let shared = nat::tables(&self.object, |name| first.map(NAME, name))?;
+        let (code, placement) = ((&self.object, self.program), &self.options.placement);
+        let others = self.targets[1..].iter();
+        others.map(|target| nat::Program::load(target, code, placement, &shared)).collect()
+    }
+
+    /// Attaches the programs of the other interfaces.
+    ///
+    /// # Errors
+    /// Another owner's program runs, or the kernel refuses one.
+    pub fn install_others(&self, programs: Vec<nat::Program<'t>>) -> Result<Vec<Transaction>> {
+        let others = self.targets[1..].iter().zip(programs);
+        let placement = &self.options.placement;
+        others.map(|(target, one)| one.install(target, self.program, placement)).collect()
+    }
+
+    /// Stores the record with the programs of other interfaces that continue.
+    ///
+    /// # Errors
+    /// A record cannot be replaced.
+    pub fn record(&self) -> Result<()> {
+        let Some((others, record)) = &self.remaining else { return Ok(()) };
+        others.iter().try_for_each(|one| record.replace(&one.generation))
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod announce;
 mod declared;
 pub mod health;
+mod host;
 pub(crate) mod nat;
 mod neighbours;
 mod plan;
@@ -38,12 +39,13 @@ use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
 pub(crate) use declared::{
-    NewBalancer, completed, has_same_constants, is_secret, text, texts_without_key,
+    NewBalancer, completed, has_same_constants, is_secret, owner, text, texts_without_key,
 };
+pub use nat::remove;
 pub use plan::{PlanReport, ServicePlan, plan};
 pub use report::{BackendReport, BalanceReport, BalancerReport, HealthReport, ServiceReport, show};
 pub use top::{BackendRate, BalanceMonitor, BalanceTop};
-pub use why::{BalanceExplanation, why};
+pub use why::{BalanceExplanation, BalanceTranslation, why};
 
 /// How long a balancer that is declared waits for its peers before it is attached.
 pub(crate) const WAIT_SYNC: Duration = Duration::from_secs(2);
@@ -153,14 +155,15 @@ pub fn read(path: &Path) -> Result<Config> {
 pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Result<Balanced> {
     let mut target = Target::open(control, interface)?;
     let others = nat::others(&mut target, &options.config, &options.out)?;
-    let config = prepare((&target, &others), options)?;
+    let targets: Vec<_> = std::iter::once(&target).chain(&others).collect();
+    let config = prepare(&targets, options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
     let out = interfaces(target.ifindex, &options.out)?;
     let announces = config.announce.is_some() || running.as_ref().is_some_and(announce::announces);
     match running {
         Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
-            nat::check_same(control, &running, (&target, &others), &config)?;
+            nat::check_same(control, &running, &targets, &config)?;
             let known = Record::read(&running.generation)?.and_then(|record| record.balance);
             if known.is_some_and(|known| !has_same_constants(&known, &config)) {
                 let interface = interface.to_owned();
@@ -178,12 +181,12 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
         }
         running => {
             let old = running.as_ref();
-            if let Some(running) = old {
-                nat::check_all_named(control, running, (&target, &others))?;
+            // Programs that are not declared any more are detached after this.
+            if let Some(running) = old.filter(|_| options.placement.declaration.is_none()) {
+                nat::check_all_named(control, running, &targets)?;
             }
             let lost = old.map(|one| one.out(&config)).transpose()?.unwrap_or_default();
             let attachment = Attachment { config: &config, out: &out, options, lost: &lost };
-            let targets: Vec<_> = std::iter::once(&target).chain(&others).collect();
             attach(control, &targets, &attachment, old)?;
             if announces {
                 announce::update(control);
@@ -194,15 +197,17 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
 }
 
 /// The configuration with what it leaves to the host, once it is known that it can be loaded.
-fn prepare((target, others): (&Target, &[Target]), options: &BalanceOptions) -> Result<Config> {
+fn prepare(targets: &[&Target], options: &BalanceOptions) -> Result<Config> {
+    let target = targets[0];
     let control = target.slot.control();
     let config = with_sources(options.config.clone())?;
-    for one in std::iter::once(target).chain(others) {
+    for one in targets {
         neighbours::check_forwarding(&one.interface, &config)?;
     }
     nat::check_addresses(&target.interface, &config)?;
     announce::check(&config)?;
     check_lockout(control, target, &config, &options.placement)?;
+    host::check(control, targets, &config)?;
     neighbours::resolve(control, &config)?;
     Ok(config)
 }

@@ -4,6 +4,8 @@
 //!
 //! Rule: it is attached to all of its interfaces or to none, and detached from all.
 
+use std::time::Duration;
+
 use functions::balancer::{self, Config};
 use functions::stats;
 use kernel::Map;
@@ -11,7 +13,7 @@ use spec::Spec;
 use sys::net::Netlink;
 
 use super::{NAME, Running};
-use crate::chain;
+use crate::chain::{self, ChainReport};
 use crate::composition::{self, LoadedChain, link::ChainLink};
 use crate::counters::missing_labels;
 use crate::detach::detach_all;
@@ -73,32 +75,26 @@ pub fn together(control: &Control, running: &Running) -> Result<Vec<(String, Run
 pub fn check_same(
     control: &Control,
     running: &Running,
-    (target, others): (&Target, &[Target]),
+    targets: &[&Target],
     config: &Config,
 ) -> Result<()> {
     let record = Record::read(&running.generation)?.and_then(|record| record.balance);
     let old = record.unwrap_or_default();
     let names: Vec<_> = together(control, running)?.into_iter().map(|(name, _)| name).collect();
-    let is_new = others.iter().any(|one| !names.contains(&one.interface));
+    let is_new = targets.iter().any(|one| !names.contains(&one.interface));
     let differs = config.translates() && old.nat != config.nat;
     if is_new || differs || old.translates() != config.translates() {
-        return Err(FunctionError::NatChanged { interface: target.interface.clone() }.into());
+        return Err(FunctionError::NatChanged { interface: targets[0].interface.clone() }.into());
     }
     Ok(())
 }
 
 /// # Errors
 /// The balancer that is to be replaced runs on an interface that is not named.
-pub fn check_all_named(
-    control: &Control,
-    running: &Running,
-    (target, others): (&Target, &[Target]),
-) -> Result<()> {
+pub fn check_all_named(control: &Control, running: &Running, targets: &[&Target]) -> Result<()> {
     let interfaces: Vec<_> =
         together(control, running)?.into_iter().map(|(name, _)| name).collect();
-    let is_named = |name: &String| {
-        target.interface == *name || others.iter().any(|one| one.interface == *name)
-    };
+    let is_named = |name: &String| targets.iter().any(|one| one.interface == *name);
     match interfaces.iter().find(|name| !is_named(name)).cloned() {
         Some(omitted) => Err(FunctionError::BalanceOmitted { interfaces, omitted }.into()),
         None => Ok(()),
@@ -159,10 +155,32 @@ impl<'t> Program<'t> {
     /// # Errors
     /// A map cannot be duplicated.
     pub fn tables(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
-        let varying = spec.maps.iter().filter(|def| !def.frozen && def.name != stats::MAP);
-        let found = varying.filter_map(|def| Some((&def.name, self.map(&def.name).ok()?)));
-        found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
+        tables(spec, |name| self.map(name))
     }
+}
+
+/// All maps but constants and the counts of reasons.
+///
+/// # Errors
+/// A map cannot be duplicated.
+pub fn tables<'m>(
+    spec: &Spec,
+    map: impl Fn(&str) -> kernel::Result<&'m Map>,
+) -> Result<Vec<(String, Map)>> {
+    let varying = spec.maps.iter().filter(|def| !def.frozen && def.name != stats::MAP);
+    let found = varying.filter_map(|def| Some((&def.name, map(&def.name).ok()?)));
+    found.map(|(name, map)| Ok((name.clone(), map.duplicate()?))).collect()
+}
+
+/// The interface that a balancer on several is saved for: the first that its packets do not only
+/// leave by.
+///
+/// # Errors
+/// The state directory cannot be read.
+pub fn owner(control: &Control, running: &Running, out: &[String]) -> Result<Option<String>> {
+    let mut names: Vec<_> = together(control, running)?.into_iter().map(|(name, _)| name).collect();
+    names.sort_by_key(|name| out.contains(name));
+    Ok(names.into_iter().next())
 }
 
 /// The program as a member of a chain.
@@ -172,12 +190,33 @@ pub fn member(spec: &Spec, program: &str, placement: &Placement) -> ChainLink {
     ChainLink::new(placement.member(NAME, program), spec)
 }
 
+/// Removes a program from those that run on an interface, as [`chain::remove`], and the balancer
+/// from all interfaces that it translates on.
+///
+/// # Errors
+/// As [`chain::remove`], or the balancer on other interfaces cannot be removed.
+pub fn remove(
+    control: &Control,
+    interface: &str,
+    name: &str,
+    confirm: Option<Duration>,
+) -> Result<ChainReport> {
+    // A change that must be confirmed is one of this interface alone, until it is.
+    if name == NAME && confirm.is_none() {
+        detach_others(control, &mut Target::open(control, interface)?)?;
+    }
+    chain::remove(control, interface, name, confirm)
+}
+
 /// Detaches the programs of the other interfaces of a balancer, if one runs on this interface.
+/// Without one of them, answers that come in there would reach the stack, which resets connections.
+/// Returns the names of the interfaces.
 ///
 /// # Errors
 /// The state directory cannot be read, or the kernel refuses it.
-pub fn detach_others(control: &Control, target: &mut Target) -> Result<()> {
-    let Some(running) = Running::find(&target.slot, target.ifindex)? else { return Ok(()) };
+pub fn detach_others(control: &Control, target: &mut Target) -> Result<Vec<String>> {
+    let found = Running::find(&target.slot, target.ifindex)?;
+    let Some(running) = found else { return Ok(Vec::new()) };
     let mut names: Vec<_> =
         together(control, &running)?.into_iter().map(|(name, _)| name).collect();
     names.retain(|name| *name != target.interface);
@@ -192,5 +231,5 @@ pub fn detach_others(control: &Control, target: &mut Target) -> Result<()> {
         let (program, interface) = (NAME.to_owned(), other.interface.clone());
         control.notify(&Notice::Detached { program, interface });
     }
-    Ok(())
+    Ok(names)
 }

@@ -1,8 +1,11 @@
 //! `why`: which backend a flow has, and what decided that.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use functions::balancer::{self, Config, Constants, DecidedBy, Live, Query, State};
+use functions::balancer::{
+    self, Config, Constants, DecidedBy, Live, NAT_ENTRIES, NAT_GROUPS, NatMaps, Query, State,
+    Translation,
+};
 use serde::Serialize;
 use spec::Spec;
 use sys::thread::monotonic_ns;
@@ -20,18 +23,47 @@ pub struct BalanceExplanation {
     pub interface: String,
     /// The flow: protocol, client, service.
     pub flow: String,
-    /// Name of the service.
-    pub service: String,
-    /// Slot of the flow in the table of the service.
-    pub slot: u16,
+    /// Name of the service; `null` if it is not in the file any more, and only answers of the flow
+    /// are still translated.
+    pub service: Option<String>,
+    /// Slot of the flow in the table of the service; `null` without a service.
+    pub slot: Option<u16>,
     /// Address of the backend that packets of the flow go to; `null` if the service has none.
     pub backend: Option<IpAddr>,
     /// What decided that: `slot`, `id` (the QUIC connection ID), `flow` (remembered since the last
-    /// change), `former` (older than the last change) or `drain` (the same, and the backend gets no
-    /// new connections).
+    /// change), `former` (older than the last change), `drain` (the same, and the backend gets no
+    /// new connections) or `translation` (the entry of a flow with delivery `nat`).
     pub by: &'static str,
     /// Address of the backend that a new connection of the flow goes to.
     pub new: Option<IpAddr>,
+    /// The entry of a flow whose addresses are translated; `null` if it has none.
+    pub translation: Option<BalanceTranslation>,
+}
+
+/// The entry of a flow whose addresses are translated. The ports of an echo are its identifier, or
+/// 0 on the sides that have none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BalanceTranslation {
+    /// Address and port of the client.
+    pub client: SocketAddr,
+    /// Address and port that the client sends to.
+    pub service: SocketAddr,
+    /// Address and port of the balancer that packets to the backend come from.
+    pub source: SocketAddr,
+    /// Address and port of the backend.
+    pub backend: SocketAddr,
+    /// `unanswered`, `unconfirmed` (the client did not confirm the answer), `established`, `reset`
+    /// (by the client's side) or `closed`.
+    pub state: &'static str,
+    /// Seconds since the last packet.
+    pub age_s: u64,
+}
+
+impl BalanceTranslation {
+    const fn of(found: &Translation) -> Self {
+        let Translation { client, service, source, backend, age_s, .. } = *found;
+        Self { client, service, source, backend, state: found.state.name(), age_s }
+    }
 }
 
 /// Explains a flow on each balancer of this namespace that has a service for it, or on that of an
@@ -63,20 +95,27 @@ fn explain(
     let constants = constants(&config, &record)?;
     let maps = running.maps()?;
     let live = Live::read(&maps.named())?;
-    let maps = (&maps.named(), &live);
+    let nat = [NAT_GROUPS, NAT_ENTRIES].map(|name| running.generation.map_if_kept(name));
+    let [groups, entries] = nat;
+    let (groups, entries) = (groups?, entries?);
+    let nat = groups.as_ref().zip(entries.as_ref());
+    let nat = nat.map(|(groups, entries)| NatMaps { groups, entries });
+    let maps = (&maps.named(), &live, nat);
     let found = balancer::explain(&config, &constants, maps, query, monotonic_ns())?;
     Ok(found.map(|found| {
         let address = |number: Option<u16>| live.address(number?);
         let backend = address(found.backend);
-        let known = found.service.backends.iter().find(|one| Some(one.address) == backend);
+        let mut known = found.service.iter().flat_map(|one| &one.backends);
+        let known = known.find(|one| Some(one.address) == backend);
         let drains = known.is_none_or(|one| one.state == State::Drain);
         let by = match found.by {
             DecidedBy::Former if drains => "drain",
             by => by.name(),
         };
-        let (flow, service) = (query.flow.to_string(), found.service.name.clone());
-        let (slot, new) = (found.slot, address(found.new));
-        BalanceExplanation { interface, flow, service, slot, backend, by, new }
+        let service = found.service.map(|one| one.name.clone());
+        let (flow, slot, new) = (query.flow.to_string(), found.slot, address(found.new));
+        let translation = found.translation.as_ref().map(BalanceTranslation::of);
+        BalanceExplanation { interface, flow, service, slot, backend, by, new, translation }
     }))
 }
 

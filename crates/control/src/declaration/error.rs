@@ -61,6 +61,12 @@ pub enum Reason {
     /// Two files declare the same interface.
     #[error("{interface} is declared by {} as well: keep one of both", other.display())]
     Duplicate { interface: String, other: PathBuf },
+    /// Two files declare a program of the same name for an interface, one of them from elsewhere.
+    #[error(
+        "{interface} has the program {program} in {} as well: it runs on an interface once",
+        other.display()
+    )]
+    Twice { interface: String, program: String, other: PathBuf },
     /// Two files declare programs of an interface, in different modes.
     #[error("{interface} has another mode in {}: its programs run in one mode", other.display())]
     OtherMode { interface: String, other: PathBuf },

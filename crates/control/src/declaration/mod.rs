@@ -69,6 +69,9 @@ pub struct Program {
     pub table: ProgramTable,
     /// Its place among several programs.
     pub place: Place,
+    /// Interfaces beside the declared one that it runs on as well: those of `forward` and, once the
+    /// file of services is known to translate addresses, those of `out`.
+    pub further: Vec<String>,
 }
 
 /// The kind of a declared program.
@@ -179,11 +182,15 @@ fn programs(table: &DeclarationTable, folder: &Path) -> Result<Vec<Program>, Rea
 }
 
 impl Declaration {
-    /// The declared interface, and those that `forward` changes with it.
+    /// The declared interface, and those that change with it.
     pub fn interfaces(&self, own: &str) -> Vec<String> {
-        let further =
-            self.programs.iter().flat_map(|program| program.interfaces(own).into_iter().skip(1));
-        std::iter::once(own.to_owned()).chain(further).collect()
+        let mut all = vec![own.to_owned()];
+        for name in self.programs.iter().flat_map(|program| program.interfaces(own)) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all
     }
 
     /// The error for this file.
@@ -236,7 +243,8 @@ impl Program {
             table.object = Some(path.clone());
         }
         let place = place(&table)?;
-        Ok(Self { kind, table, place })
+        let further = table.forward.as_ref().map(|one| one.interfaces.clone()).unwrap_or_default();
+        Ok(Self { kind, table, place, further })
     }
 
     /// Its number in the order in which programs run.
@@ -257,9 +265,18 @@ impl Program {
 
     /// All interfaces that the program runs on, the declared one first.
     pub fn interfaces(&self, own: &str) -> Vec<String> {
-        let further = self.table.forward.iter().flat_map(|forward| &forward.interfaces);
-        let further = further.filter(|name| *name != own).cloned();
+        let further = self.further.iter().filter(|name| *name != own).cloned();
         std::iter::once(own.to_owned()).chain(further).collect()
+    }
+
+    /// Whether it runs on an interface if `own` is the declared one.
+    pub fn runs_on(&self, own: &str, interface: &str) -> bool {
+        own == interface || self.further.iter().any(|name| name == interface)
+    }
+
+    /// Whether it can run on several interfaces, with tables that its programs there share.
+    pub fn spans(&self) -> bool {
+        matches!(self.kind, Kind::Forward(_)) || !self.further.is_empty()
     }
 }
 

@@ -97,18 +97,6 @@ pub enum FunctionError {
          other interfaces: load it again with `--replace`, which ends translated flows"
     )]
     NatChanged { interface: String },
-    /// A declaration is for one interface.
-    #[error(
-        "a balancer that translates on several interfaces cannot be declared: load it with \
-         `xway balance load IFACE FILE --out …`"
-    )]
-    NatDeclared,
-    /// A balancer on several interfaces is one change, and other programs of one of them another.
-    #[error(
-        "the balancer of {interface} translates on several interfaces, so it cannot change \
-         together with other programs: change it alone first"
-    )]
-    NatTogether { interface: String },
     /// A balancer that translates runs on an interface that is not named.
     #[error(
         "the balancer runs on {} as one: name {omitted} with `--out`, or detach it first",

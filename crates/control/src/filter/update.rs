@@ -137,10 +137,10 @@ impl Update {
             chain.take(NAME)?;
             chain.apply()?;
             let (interface, programs) = (self.target.interface.clone(), vec![NAME.to_owned()]);
-            return Ok(Detached { interface, programs });
+            return Ok(Detached { interface, programs, also: Vec::new() });
         }
         let programs = detach_all(&self.target, false)?;
-        Ok(Detached { interface: self.target.interface.clone(), programs })
+        Ok(Detached { interface: self.target.interface.clone(), programs, also: Vec::new() })
     }
 
     fn apply_as(

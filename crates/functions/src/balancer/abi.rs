@@ -128,10 +128,12 @@ pub enum Reason {
     NatFull = 19,
     NoFlow = 20,
     Ttl = 21,
+    ReturnedByStack = 22,
+    NatBusy = 23,
 }
 
 impl Reason {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -154,6 +156,8 @@ impl Reason {
         Self::NatFull,
         Self::NoFlow,
         Self::Ttl,
+        Self::ReturnedByStack,
+        Self::NatBusy,
     ];
 
     /// As counters, JSON and options spell it.
@@ -181,6 +185,8 @@ impl Reason {
             Self::NatFull => "nat-full",
             Self::NoFlow => "no-flow",
             Self::Ttl => "ttl",
+            Self::ReturnedByStack => "returned-by-stack",
+            Self::NatBusy => "nat-busy",
         }
     }
 }

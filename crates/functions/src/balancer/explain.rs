@@ -10,7 +10,8 @@ use super::config::{Config, Protocol, Service};
 use super::flow::Flow;
 use super::live::{self, Live, Maps};
 use super::memory::{self, lifetimes};
-use super::service::{self, KEEPS_DATAGRAMS, NO_TABLE};
+use super::service::{self, KEEPS_DATAGRAMS, NO_TABLE, TRANSLATES};
+use super::translation::{NatMaps, Pools, Translation, TranslationState};
 
 /// What decided which backend a flow has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +25,8 @@ pub enum DecidedBy {
     Flow,
     /// The QUIC connection ID.
     Id,
+    /// The entry of the flow, whose addresses are translated.
+    Translation,
 }
 
 impl DecidedBy {
@@ -35,6 +38,7 @@ impl DecidedBy {
             Self::Former => "former",
             Self::Flow => "flow",
             Self::Id => "id",
+            Self::Translation => "translation",
         }
     }
 }
@@ -50,13 +54,17 @@ pub struct Query<'q> {
 /// What a balancer does with a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation<'c> {
-    pub service: &'c Service,
-    pub slot: u16,
+    /// `None` if no service has the destination any more, and only answers of the flow are still
+    /// translated.
+    pub service: Option<&'c Service>,
+    pub slot: Option<u16>,
     /// Number of its backend; `None` if the service has none.
     pub backend: Option<u16>,
     pub by: DecidedBy,
     /// Number of the backend of a connection that begins now.
     pub new: Option<u16>,
+    /// The entry of a flow whose addresses are translated.
+    pub translation: Option<Translation>,
 }
 
 /// What the program was loaded with.
@@ -65,6 +73,8 @@ pub struct Constants {
     seed: [u64; 6],
     /// By kind, in the units of their ages.
     lifetimes: [u32; 4],
+    /// How it translates, if it does.
+    pools: Option<Pools>,
 }
 
 impl Constants {
@@ -74,22 +84,42 @@ impl Constants {
         let seed = spec.global_value("balancer_seed")?;
         let word = |n: usize| seed.get(8 * n..).and_then(|rest| rest.first_chunk());
         let seed = std::array::from_fn(|n| word(n).map_or(0, |bytes| u64::from_le_bytes(*bytes)));
-        Ok(Self { seed, lifetimes: lifetimes(spec.global_value("balancer_life")?) })
+        let lifetimes = lifetimes(spec.global_value("balancer_life")?);
+        Ok(Self { seed, lifetimes, pools: Pools::of(spec) })
+    }
+
+    /// Numbers of the two groups of the table of translated flows that may have a flow; `None` if
+    /// the program does not translate its family.
+    #[must_use]
+    pub fn nat_groups(&self, flow: &Flow) -> Option<[u32; 2]> {
+        self.pools.as_ref()?.groups(flow, &self.seed).map(|(groups, _)| groups)
     }
 }
 
-/// Explains a flow; `None` if it is for no service. `now` is the monotonic clock in nanoseconds.
+/// What a balancer has in its maps; with the table of translated flows if it translates.
+pub type Reading<'r, 'm, M> = (&'r Maps<'m, M>, &'r Live, Option<NatMaps<'m, M>>);
+
+/// Explains a flow to a service, or from a backend to an address of the balancer; `None` if it is
+/// neither. `now` is the monotonic clock in nanoseconds.
 ///
 /// # Errors
 /// A map's own.
 pub fn explain<'c, M: Map>(
     config: &'c Config,
     constants: &Constants,
-    (maps, live): (&Maps<'_, M>, &Live),
+    (maps, live, translated): Reading<'_, '_, M>,
     query: Query<'_>,
     now: u64,
 ) -> Result<Option<Explanation<'c>>, M::Error> {
     let Query { flow, quic_id } = query;
+    let pools = constants.pools.as_ref().zip(translated);
+    if let Some((pools, table)) = pools.filter(|(pools, _)| pools.contains(flow.service.ip())) {
+        let Some(found) = pools.of_backend(table, flow, now)? else { return Ok(None) };
+        let Translation { protocol, client, service, .. } = found;
+        let query = Query { flow: &Flow { protocol, client, service }, quic_id };
+        let explained = explain(config, constants, (maps, live, translated), query, now)?;
+        return Ok(Some(answered(explained, found)));
+    }
     let service = service::of_flow(config, flow.protocol, flow.service);
     let entry = service.and_then(|one| live.service(service::id(&one.name)));
     let (Some(service), Some(entry)) = (service, entry) else { return Ok(None) };
@@ -100,7 +130,17 @@ pub fn explain<'c, M: Map>(
         NO_TABLE => None,
         table => live::slot(maps.tables, table, slot)?,
     };
-    let explained = |backend, by| Some(Explanation { service, slot, backend, by, new: current });
+    let explained = |backend, by| {
+        let (service, slot) = (Some(service), Some(slot));
+        Some(Explanation { service, slot, backend, by, new: current, translation: None })
+    };
+    if entry.flags & TRANSLATES != 0 {
+        let found = match pools {
+            Some((pools, table)) => pools.of_service(table, (flow, &constants.seed), now)?,
+            None => None,
+        };
+        return Ok(explained(current, DecidedBy::Slot).map(|one| translated_to(one, found, live)));
+    }
     if flow.protocol == Protocol::Udp
         && let Some(named) = live::by_id(maps, entry, quic_id)?
         && !live.is_dead(named)
@@ -127,6 +167,34 @@ pub fn explain<'c, M: Map>(
         return Ok(explained(current, DecidedBy::Slot));
     }
     Ok(explained(Some(backend), by))
+}
+
+/// The explanation of a flow to a service that translates, with its entry. Neither former backends
+/// nor the memory of flows concern it.
+fn translated_to<'c>(
+    explained: Explanation<'c>,
+    found: Option<Translation>,
+    live: &Live,
+) -> Explanation<'c> {
+    let explained = Explanation { translation: found, ..explained };
+    let in_use = |one: &Translation| {
+        !live.is_dead(one.number) && live.address(one.number) == Some(one.backend.ip())
+    };
+    let Some(found) = found.filter(in_use) else { return explained };
+    let (backend, by) = (Some(found.number), DecidedBy::Translation);
+    let is_closed = found.state == TranslationState::Closed;
+    let new = if is_closed { explained.new } else { backend };
+    Explanation { backend, by, new, ..explained }
+}
+
+/// The explanation of a flow from a backend, whatever new packets of its client do.
+fn answered(forth: Option<Explanation<'_>>, found: Translation) -> Explanation<'_> {
+    let (backend, translation) = (Some(found.number), Some(found));
+    let (service, slot, new) = match forth {
+        Some(forth) => (forth.service, forth.slot, forth.new),
+        None => (None, None, None),
+    };
+    Explanation { service, slot, backend, by: DecidedBy::Translation, new, translation }
 }
 
 /// Whether unknown datagrams belong to former backends.

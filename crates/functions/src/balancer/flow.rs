@@ -63,7 +63,7 @@ impl Flow {
 }
 
 /// An address in two words, as they are read from the packet.
-fn words(bytes: [u8; 16]) -> [u64; 2] {
+pub(super) fn words(bytes: [u8; 16]) -> [u64; 2] {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     [word(0), word(8)]
 }
@@ -114,7 +114,7 @@ impl fmt::Display for Flow {
 }
 
 /// The last factor of the program's hash.
-const MIX: u64 = 0xd6e8_feb8_6659_fd93;
+pub(super) const MIX: u64 = 0xd6e8_feb8_6659_fd93;
 
 #[cfg(test)]
 mod tests {

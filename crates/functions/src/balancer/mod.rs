@@ -19,6 +19,7 @@ mod outer;
 pub mod quic;
 mod service;
 pub mod sync;
+mod translation;
 mod tunnel;
 
 pub use abi::Reason;
@@ -26,7 +27,7 @@ pub use config::{
     Announce, Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports,
     Protocol, Service, State, Sync, Tunnel,
 };
-pub use explain::{Constants, DecidedBy, Explanation, Query, explain};
+pub use explain::{Constants, DecidedBy, Explanation, Query, Reading, explain};
 pub use flow::Flow;
 pub use live::{
     Change, Error, Live, Maps, Moved, NONE, Out, by_id, flows, generation, settle, slots, table,
@@ -36,6 +37,7 @@ pub use memory::Remembered;
 pub use nat::{NAT_ENTRIES, NAT_GROUPS, nat_flows};
 pub use outer::wrap;
 pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
+pub use translation::{NatMaps, Translation, TranslationState};
 
 /// The compiled program.
 pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/balancer.o");

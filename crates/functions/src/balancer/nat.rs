@@ -38,6 +38,7 @@ impl Config {
             Life::Tcp => units(nat.tcp_idle_s),
             Life::Datagrams => units(nat.idle_s),
             Life::Of(seconds) => units(seconds),
+            Life::Ever => TIME as u32,
         });
         spec.set_global("nat_life", &life.map(u32::to_le_bytes).concat())
     }
@@ -53,11 +54,12 @@ pub fn nat_flows<M: Map>(groups: &M, nat: &Nat, now: u64) -> Result<BTreeMap<u16
     for group in groups.array()? {
         for cell in group.chunks_exact(8).filter_map(|cell| cell.first_chunk()) {
             let cell = u64::from_le_bytes(*cell);
-            let age = ((now >> TIME_SHIFT).wrapping_sub(cell) & TIME) as u32;
+            let age = age(cell, now) as u32;
             let life = match LIFE[(cell >> KIND_SHIFT & 7) as usize] {
                 Life::Tcp => nat.tcp_idle_s,
                 Life::Datagrams => nat.idle_s,
                 Life::Of(seconds) => seconds,
+                Life::Ever => 0,
             };
             if life != 0 && age <= units(life) {
                 *flows.entry((cell >> BACKEND_SHIFT) as u16).or_default() += 1;
@@ -65,6 +67,11 @@ pub fn nat_flows<M: Map>(groups: &M, nat: &Nat, now: u64) -> Result<BTreeMap<u16
         }
     }
     Ok(flows)
+}
+
+/// Units of time since the last use of a cell: 0 where the program's clock was read later.
+pub(super) fn age(cell: u64, now: u64) -> u64 {
+    ((now >> TIME_SHIFT).wrapping_sub(cell).wrapping_add(SKEW) & TIME).saturating_sub(SKEW)
 }
 
 /// Seconds in units of the table, rounded up.
@@ -79,12 +86,14 @@ enum Life {
     Datagrams,
     /// Seconds; 0 for what has no flow.
     Of(u32),
+    /// An entry that is being written.
+    Ever,
 }
 
 /// By the number of the kind, as `enum nat_kind`.
 const LIFE: [Life; 8] = [
     Life::Of(0),
-    Life::Of(2),
+    Life::Ever,
     Life::Of(10),
     Life::Of(30),
     Life::Tcp,
@@ -93,13 +102,15 @@ const LIFE: [Life; 8] = [
     Life::Of(60),
 ];
 /// `NAT_GROUPS` and `NAT_WAYS`: ports from 1024 on, in groups.
-const GROUPS: u32 = (0x1_0000 - 1024) / WAYS;
-const WAYS: u32 = 8;
+pub(super) const GROUPS: u32 = (0x1_0000 - 1024) / WAYS;
+pub(super) const WAYS: u32 = 8;
 /// `NAT_TIME_SHIFT`, `NAT_TIME_MASK`, `NAT_KIND_SHIFT` and `NAT_BACKEND_SHIFT`.
-const TIME_SHIFT: u32 = 30;
-const TIME: u64 = 0xffff;
-const KIND_SHIFT: u32 = 20;
-const BACKEND_SHIFT: u32 = 24;
+pub(super) const TIME_SHIFT: u32 = 30;
+pub(super) const TIME: u64 = 0xffff;
+pub(super) const KIND_SHIFT: u32 = 20;
+pub(super) const BACKEND_SHIFT: u32 = 24;
+/// `NAT_SKEW`.
+const SKEW: u64 = 8;
 /// Name of the map of groups of translated flows.
 pub const NAT_GROUPS: &str = "nat_groups";
 /// Name of the map of translated flows.

@@ -13,7 +13,7 @@ const MOST: usize = 16;
 /// `BALANCER_KEEPS_DATAGRAMS`.
 pub(super) const KEEPS_DATAGRAMS: u32 = 1;
 /// `BALANCER_TRANSLATES`.
-const TRANSLATES: u32 = 2;
+pub(super) const TRANSLATES: u32 = 2;
 /// `BALANCER_NO_TABLE`.
 pub(super) const NO_TABLE: u32 = u32::MAX;
 

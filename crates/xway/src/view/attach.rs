@@ -26,10 +26,15 @@ impl View for Configured {
 
 impl View for Detached {
     fn text(&self, _paint: Paint) -> String {
-        let Self { interface, programs } = self;
-        match programs.as_slice() {
+        let Self { interface, programs, also } = self;
+        let mut text = match programs.as_slice() {
             [] => format!("{interface}: nothing was attached"),
             some => format!("{interface}: {} detached", some.join(" and ")),
+        };
+        if !also.is_empty() {
+            let all = also.join(" and ");
+            text += &format!("; the balancer also from {all}, where it translated as one");
         }
+        text
     }
 }

@@ -50,7 +50,8 @@ pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
 pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
     let update = Update::begin(&context.control, &args.iface)?;
     if update.active().is_none() {
-        context.show(&Detached { interface: args.iface.clone(), programs: Vec::new() })?;
+        let (interface, programs, also) = (args.iface.clone(), Vec::new(), Vec::new());
+        context.show(&Detached { interface, programs, also })?;
         return Ok(Exit::No);
     }
     let detached = update.unload()?;
