@@ -333,8 +333,7 @@ xway_global int nat_way_to_client(struct xdp_md *ctx)
 		return XWAY_NO_NEIGHBOUR;
 	if (result != BPF_FIB_LKUP_RET_SUCCESS)
 		return XWAY_NO_ROUTE;
-	hop->ifindex = fib->ifindex;
-	if (!bpf_map_lookup_elem(&xway_tx, &hop->ifindex))
+	if (balancer_leave_by(hop, fib->ifindex) < 0)
 		return XWAY_NO_EGRESS;
 	hop->mtu = fib->mtu_result < 0xffff ? fib->mtu_result : 0xffff;
 	hop->dest = xway_mac(fib->dmac);

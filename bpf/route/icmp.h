@@ -154,7 +154,7 @@ xway_inline int route_find_sender(struct xdp_md *ctx, struct bpf_fib_lookup *bac
  */
 xway_inline int route_find_exit(const struct xdp_md *ctx, __u32 ifindex, __u32 *number)
 {
-	struct route_port *port;
+	struct xway_port *port;
 
 	*number = route_port_of(ifindex);
 	port = route_port(*number);

@@ -9,6 +9,8 @@ mod connections;
 mod declared;
 mod delivery;
 mod health;
+mod health_tunnels;
+mod interfaces;
 mod nat;
 mod nat_lab;
 mod quic;

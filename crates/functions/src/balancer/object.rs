@@ -30,7 +30,7 @@ impl Config {
                 BACKENDS | HOPS | COUNTS => room(backends, MOST_BACKENDS),
                 TABLES => (tables * SLOTS * 2 / abi::Line::SIZE) as u32,
                 FLOWS => lines,
-                quic::CONFIGS => (sets * QUIC_CONFIGS) as u32,
+                quic::CONFIGS => sets as u32 * quic::EACH,
                 quic::IDS => id_lines as u32,
                 _ => continue,
             };
@@ -80,8 +80,6 @@ const FREE_SERVICES: usize = 2;
 const FREE_SETS: usize = 4;
 /// Lines of QUIC server ids beyond those of the services.
 const FREE_LINES: usize = 256;
-/// `QUIC_ROTATIONS`.
-const QUIC_CONFIGS: usize = 8;
 /// Flows that can be remembered without a setting: 1 MiB.
 const FLOWS_KEPT: u32 = 65536;
 const MOST_KEYS: usize = 1 << 20;

@@ -55,12 +55,6 @@ impl Merged {
     }
 }
 
-/// The monotonic clock in units of cells.
-#[must_use]
-pub const fn now_units(nanoseconds: u64) -> u64 {
-    nanoseconds >> 31
-}
-
 /// Lines here that have the flows of a line of a memory with another size. A smaller memory does
 /// not store which of several it would be; copies in all of them leave each as full as it was
 /// there, and only the one that is used is kept.

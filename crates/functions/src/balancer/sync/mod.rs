@@ -17,68 +17,14 @@ mod tests;
 mod window;
 pub mod wire;
 
+use super::memory::{FLOW, LIFE, NOTE, TIME, YOUNG};
+pub use super::memory::{Flow, now_units};
 pub use inherit::{inherit, needs};
-pub use merge::{CellMemory, Merged, copies, merge, now_units};
+pub use merge::{CellMemory, Merged, copies, merge};
 pub use news::News;
 pub use seal::{Key, WeakKey};
 pub use session::{Accepted, Session};
 pub use wire::{Refused, open};
 
-/// What a cell has, apart from its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow {
-    /// Upper 32 bits of the hash; mixed with the sequence number in a note.
-    pub tag: u32,
-    pub backend: u16,
-    pub kind: u8,
-    /// Units of 2^31 nanoseconds since it was used.
-    pub age: u16,
-}
-
-impl Flow {
-    /// The content of a cell; `None` for one that is not in use.
-    #[must_use]
-    pub const fn of(cell: u64, now: u64) -> Option<Self> {
-        if cell == 0 {
-            return None;
-        }
-        Some(Self {
-            tag: (cell >> 32) as u32,
-            backend: (cell >> 16) as u16,
-            kind: (cell >> 14 & 3) as u8,
-            age: (now.wrapping_sub(cell) & TIME) as u16,
-        })
-    }
-
-    #[must_use]
-    pub const fn cell(self, now: u64) -> u64 {
-        let time = now.wrapping_sub(self.age as u64) & TIME;
-        (self.tag as u64) << 32 | (self.backend as u64) << 16 | (self.kind as u64) << 14 | time
-    }
-
-    /// The slot of its hash; meaningless for a note.
-    #[must_use]
-    pub const fn slot(self) -> u16 {
-        (self.tag >> 16) as u16
-    }
-
-    /// Whether the program would not use it any more.
-    #[must_use]
-    pub const fn is_old(self) -> bool {
-        self.age as u32 > LIFE[self.kind as usize & 3]
-    }
-
-    const fn is_connection(self) -> bool {
-        self.kind & FLOW == FLOW
-    }
-}
-
-/// `BALANCER_TIME_MASK`.
-const TIME: u64 = 0x3fff;
-const NOTE: u8 = 0;
-const FLOW: u8 = 1;
-const YOUNG: u8 = 3;
-/// `balancer_life`.
-const LIFE: [u32; 4] = [30, 1676, 28, 30];
 /// `BALANCER_WAYS`.
 const WAYS: usize = 8;
