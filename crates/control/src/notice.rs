@@ -1,7 +1,7 @@
 //! Events that are not errors but that an operator may want to know about.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +89,13 @@ pub enum Notice {
         /// Why it remains.
         reason: String,
     },
+    /// A service of a balancer has the packets of a socket of this host.
+    TakenOver {
+        /// Name of the service.
+        service: String,
+        /// Address and port of the socket.
+        socket: SocketAddr,
+    },
     /// A change was not confirmed in time, and the previous state of the interface is restored.
     Unconfirmed {
         /// Name of the interface.
@@ -126,6 +133,7 @@ impl fmt::Display for Notice {
                 "the next hop to backend {backend} does not answer; packets for it are dropped \
                  until it does"
             ),
+            Self::TakenOver { service, socket } => f.write_str(&taken_over(service, *socket)),
             Self::NotSynchronized(wait) => write!(
                 f,
                 "no peer sent all of its state in {} s: connections that began before may move",
@@ -175,6 +183,13 @@ impl fmt::Display for Notice {
             ),
         }
     }
+}
+
+fn taken_over(service: &str, socket: SocketAddr) -> String {
+    format!(
+        "service `{service}` takes the packets of {socket}, where a process of this host listens: \
+         give the service another address or port unless that is intended"
+    )
 }
 
 /// A function that receives notices.

@@ -2,9 +2,10 @@
 
 use functions::balancer::{self, Config, Maps, Out};
 use spec::Spec;
+use sys::net::Netlink;
 
 use super::{
-    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, interfaces, nat, prepare, spec, sync,
+    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, nat, ports, prepare, spec, sync,
 };
 use crate::composition::{Chain, LoadedChain};
 use crate::error::{FunctionError, Result};
@@ -114,7 +115,7 @@ impl NewBalancer {
     pub fn fill(&self, chain: &LoadedChain<'_>, target: &Target) -> Result<()> {
         let (config, options) = (&self.config, &self.options);
         let maps = Maps::find(|name| chain.map(NAME, name))?;
-        let out = interfaces(target.ifindex, &options.out)?;
+        let out = ports::named(target.ifindex, &options.out)?;
         if self.remains {
             balancer::update(config, &maps)?;
         } else {
@@ -122,7 +123,8 @@ impl NewBalancer {
             attachment.fill(target.slot.control(), &maps, self.old.as_ref())?;
         }
         allow(chain.map(NAME, balancer::TX)?, &out)?;
-        Ok(())
+        let links = Netlink::open()?.links()?;
+        ports::write(|name| chain.map(NAME, name), &[target.ifindex], &links)
     }
 }
 

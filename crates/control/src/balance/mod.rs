@@ -5,9 +5,11 @@
 
 mod declared;
 pub mod health;
+mod listeners;
 pub(crate) mod nat;
 mod neighbours;
 mod plan;
+mod ports;
 mod report;
 pub mod sync;
 mod top;
@@ -32,7 +34,7 @@ use crate::error::{FunctionError, Result};
 use crate::lockout;
 use crate::notice::Notice;
 use crate::record::Record;
-use crate::state::{Generation, Slot, State as Pins, Transaction};
+use crate::state::{Generation, Slot, StagedMap, State as Pins, Transaction};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
@@ -154,7 +156,7 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     let others = nat::others(&mut target, &options.config, &options.out)?;
     let config = prepare((&target, &others), options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
-    let out = interfaces(target.ifindex, &options.out)?;
+    let out = ports::named(target.ifindex, &options.out)?;
     match running {
         Some(running) if running.can_remain(&options.placement) => {
             target.require_confirmed()?;
@@ -164,11 +166,13 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
                 let interface = interface.to_owned();
                 return Err(FunctionError::BalanceConstants { interface }.into());
             }
-            let moved = running.update(&config, &out)?;
             let record = Record::of_balancer(&config, &options.out, &options.placement);
-            for (_, one) in nat::together(control, &running)? {
-                record.replace(&one.generation)?;
-            }
+            let together = nat::together(control, &running)?;
+            let staged = stage(&record, &together)?;
+            let moved = running.update(&config, &out)?;
+            staged.into_iter().try_for_each(StagedMap::commit)?;
+            let devices: Vec<_> = together.iter().map(|(_, one)| one.ifindex).collect();
+            ports::update(&running, &devices, &Netlink::open()?.links()?)?;
             Ok(changed(&target, running.mode, true, &config, moved))
         }
         running => {
@@ -194,6 +198,7 @@ fn prepare((target, others): (&Target, &[Target]), options: &BalanceOptions) -> 
     }
     nat::check_addresses(&target.interface, &config)?;
     check_lockout(control, target, &config, &options.placement)?;
+    listeners::report(control, &config)?;
     neighbours::resolve(control, &config)?;
     Ok(config)
 }
@@ -231,12 +236,17 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
         backend.weight = edit.weight.unwrap_or(backend.weight);
     }
     neighbours::resolve(control, &config)?;
-    let moved = balancer::update(&config, &running.maps()?.named())?.moved;
     let record = Record { balance: Some(config.clone()), ..record };
-    for (_, one) in nat::together(control, &running)? {
-        record.replace(&one.generation)?;
-    }
+    let staged = stage(&record, &nat::together(control, &running)?)?;
+    let moved = balancer::update(&config, &running.maps()?.named())?.moved;
+    staged.into_iter().try_for_each(StagedMap::commit)?;
     Ok(changed(&target, running.mode, true, &config, moved))
+}
+
+/// Makes the record of balancers ready, before packets meet the change: if that fails, nothing has
+/// changed, and a later change does not begin with the old services.
+fn stage(record: &Record, together: &[(String, Running)]) -> Result<Vec<StagedMap>> {
+    together.iter().map(|(_, one)| record.stage(&one.generation)).collect()
 }
 
 /// Ends the keeping of older connections with backends that their slots no longer name. Those that
@@ -252,15 +262,24 @@ pub fn settle(control: &Control, interface: &str) -> Result<Settled> {
 }
 
 /// Has the kernel confirm the next hops of the backends of this namespace, where they are stale or
-/// unknown: it sees none of the packets that a balancer sends.
+/// unknown: it sees none of the packets that a balancer sends. Also follows changes of MAC
+/// addresses and VLAN devices.
 ///
 /// # Errors
 /// The state directory cannot be read.
 pub fn refresh(control: &Control) -> Result<()> {
     let mut netlink = Netlink::open()?;
-    for (_, running) in balancers(control)? {
+    let all = balancers(control)?;
+    if all.is_empty() {
+        return Ok(());
+    }
+    let links = netlink.links()?;
+    for (_, running) in &all {
         let record = Record::read(&running.generation)?.unwrap_or_default();
         neighbours::ask(&mut netlink, &record.balance.unwrap_or_default())?;
+        let together = nat::together(control, running)?;
+        let devices: Vec<_> = together.iter().map(|(_, one)| one.ifindex).collect();
+        ports::update(running, &devices, &links)?;
     }
     Ok(())
 }
@@ -399,16 +418,6 @@ fn source_to(destination: IpAddr) -> std::io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Interfaces that packets may leave by.
-fn interfaces(own: Ifindex, out: &[String]) -> Result<Vec<Ifindex>> {
-    let mut netlink = Netlink::open()?;
-    let mut all = vec![own];
-    for name in out {
-        all.push(netlink.link(name)?.ifindex);
-    }
-    Ok(all)
-}
-
 /// Lets packets leave by these interfaces, and by no others.
 fn allow(tx: &Map, out: &[Ifindex]) -> kernel::Result<()> {
     for key in tx.keys()? {
@@ -479,6 +488,8 @@ fn attach(
     let (placement, mut spec) = (&options.placement, spec(config, options)?);
     let old = old.map(|old| sync::prepare(old, config, &mut spec)).transpose()?.flatten();
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
+    let links = Netlink::open()?.links()?;
+    let devices: Vec<_> = targets.iter().map(|target| target.ifindex).collect();
     let large = targets.iter().any(|target| target.has_large_frames());
     by_frame_size(large, programs, |program| {
         let (mut transactions, mut shared, mut flows) = (Vec::new(), Vec::new(), None);
@@ -487,6 +498,7 @@ fn attach(
             if number == 0 {
                 attachment.fill(control, &Maps::find(|name| loaded.map(name))?, old.as_ref())?;
                 allow(loaded.map(balancer::TX)?, out)?;
+                ports::write(|name| loaded.map(name), &devices, &links)?;
                 flows = Some(loaded.map(balancer::FLOWS)?.duplicate()?);
                 shared = loaded.tables(&spec)?;
             }

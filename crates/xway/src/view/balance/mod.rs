@@ -110,7 +110,11 @@ fn balancer(report: &BalancerReport) -> String {
     } else {
         format!("memory of flows: {}", events.join(", "))
     };
-    format!("{}\n{table}\n{memory}", report.interface)
+    let sync = report.sync.as_ref().map(|status| match &status.report {
+        Some(report) if status.running => format!("\n{}", sync(report)),
+        _ => "\nno process synchronizes it: run `xway daemon`, or `xway balance sync`".to_owned(),
+    });
+    format!("{}\n{table}\n{memory}{}", report.interface, sync.unwrap_or_default())
 }
 
 impl View for SyncReport {
@@ -129,7 +133,7 @@ fn sync(report: &SyncReport) -> String {
         };
         format!("  {address}: {state}, {lost} datagrams lost")
     });
-    let counts = |all: &BTreeMap<&'static str, u64>| {
+    let counts = |all: &BTreeMap<String, u64>| {
         all.iter().map(|(what, count)| format!("{what} {count}")).collect::<Vec<_>>().join(", ")
     };
     let mut lines = vec![format!("synchronizing as {}", report.listen)];
