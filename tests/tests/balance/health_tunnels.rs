@@ -69,7 +69,6 @@ fn found(site: &Site, expected: [&str; 2]) {
 }
 
 #[test]
-#[ignore = "its times are not confirmed on a busy machine yet"]
 fn checks_go_down_and_up_in_each_tunnel() {
     let site = Site::new();
     site.open();
