@@ -123,17 +123,7 @@ xway_inline int backend_packet(struct xdp_md *ctx, int frags)
 	return xway_done_bytes(length, verdict, reason);
 }
 
-SEC("xdp")
-int xway_backend(struct xdp_md *ctx)
-{
-	return backend_packet(ctx, 0);
-}
-
-SEC("?xdp.frags")
-int xway_backend_frags(struct xdp_md *ctx)
-{
-	return backend_packet(ctx, 1);
-}
+XWAY_ENTRIES(xway_backend, backend_packet)
 
 SEC("?tcx/egress")
 int xway_backend_mss(struct __sk_buff *skb)

@@ -12,6 +12,7 @@
 
 #include <linux/types.h>
 
+#include <xway/port.h>
 #include <xway/reason.h>
 
 enum xway_reason {
@@ -59,8 +60,10 @@ enum xway_reason {
 	XWAY_RETURNED_BY_STACK,
 	/* Other processors changed the entries of its flow all the time. */
 	XWAY_NAT_BUSY,
+	/* Sent to another host's MAC address: the stack drops it. */
+	XWAY_OTHER_HOST,
 };
-#define XWAY_REASONS (XWAY_NAT_BUSY + 1)
+#define XWAY_REASONS (XWAY_OTHER_HOST + 1)
 
 /*
  * Services are found by patterns, which state which part of an address and of a port counts. The
@@ -276,8 +279,26 @@ struct balancer_hop {
 	__u16 mtu;
 	/* enum xway_reason: XWAY_BALANCED if it can be used. */
 	__u16 reason;
-	__u32 zero;
+	/* The VLAN device whose tags its frames have, key of `balancer_vlans`; 0 for none. */
+	__u32 vlan;
 };
 _Static_assert(sizeof(struct balancer_hop) == 32, "half a cache line, without hidden padding");
+
+/* MAC addresses of an interface. */
+#define BALANCER_OWN_MACS 7
+/* Places for interfaces; the lower bits of an ifindex select one. */
+#define BALANCER_OWN_PLACES 64
+
+struct balancer_own {
+	/*
+	 * In the lower six bytes, those of the interface first; 0 for none. Without the first one,
+	 * frames to all addresses are balanced.
+	 */
+	__u64 macs[BALANCER_OWN_MACS];
+	/* Tick of the kernel's clock in which the kernel was last asked for its address. */
+	__u32 tick;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct balancer_own) == 64, "one cache line");
 
 #endif

@@ -24,12 +24,14 @@ const volatile __u32 balancer_malformed = XDP_PASS;
 #include "fragment.h"
 #include "hop.h"
 #include "outer.h"
+#include "own.h"
 #include "quic.h"
 #include "read.h"
 #include "second.h"
 #include "service.h"
 #include "slot.h"
 #include "too_big.h"
+#include "vlan.h"
 #ifdef BALANCER_NATS
 #include "nat_path.h"
 #else
@@ -120,6 +122,23 @@ xway_inline __s64 balancer_sum(struct xdp_md *ctx, const struct flow_facts *flow
 		       balancer_sum_near(ctx, link, flow->length);
 }
 
+/* Gives a frame the addresses of a way, and takes the VLAN tags off that it came with. */
+xway_inline enum xway_reason balancer_readdress(struct xdp_md *ctx, const struct balancer_hop *hop,
+						__u32 link, int is_ipv6)
+{
+	struct ethhdr *eth;
+
+	link &= BALANCER_LINK_MASK;
+	if (link != sizeof(*eth) && bpf_xdp_adjust_head(ctx, (int)(link - sizeof(*eth))))
+		return XWAY_NO_HEADROOM;
+	eth = xway_data(ctx);
+	if ((void *)(eth + 1) > xway_data_end(ctx))
+		return XWAY_TRUNCATED;
+	xway_write_macs(eth, hop->dest, hop->source);
+	xway_write_eth_type(eth, is_ipv6 ? xway_htons(ETH_P_IPV6) : xway_htons(ETH_P_IP));
+	return XWAY_BALANCED;
+}
+
 /* Sends the packet, which begins after `link` bytes, to the backend: XWAY_BALANCED, or why not. */
 xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct flow_facts *flow,
 					      struct packet_choice *choice, __u32 link, int frags)
@@ -155,13 +174,10 @@ xway_inline enum xway_reason balancer_deliver(struct xdp_md *ctx, const struct f
 		return balancer_refuse(ctx, flow, xway_frame_bytes(ctx, frags), hop->mtu - added);
 	}
 	choice->egress = hop->ifindex;
+	choice->vlan = hop->vlan;
+	if (backend->delivery == BALANCER_MAC)
+		return balancer_readdress(ctx, hop, link, flow->is_ipv6);
 	eth = xway_data(ctx);
-	if (backend->delivery == BALANCER_MAC) {
-		if ((void *)(eth + 1) > xway_data_end(ctx))
-			return XWAY_TRUNCATED;
-		xway_write_macs(eth, hop->dest, hop->source);
-		return XWAY_BALANCED;
-	}
 	if (backend->delivery != BALANCER_IPIP && backend->is_ipv6 &&
 	    !(backend->flags & BALANCER_NO_SUM)) {
 		ip = (void *)eth + (link & BALANCER_LINK_MASK);
@@ -264,11 +280,12 @@ xway_inline enum xway_reason balancer_judge(struct xdp_md *ctx, int frags,
 	/* Broadcast and multicast frames are not for a service. */
 	if (eth->h_dest[0] & 1)
 		return XWAY_NO_SERVICE;
-	if (type == ETH_P_IP)
-		return balancer_ipv4(ctx, &cur, choice);
-	if (type == ETH_P_IPV6)
-		return balancer_ipv6(ctx, &cur, choice);
-	return XWAY_NOT_IP;
+	if (type != ETH_P_IP && type != ETH_P_IPV6)
+		return XWAY_NOT_IP;
+	if (!balancer_is_own(ctx, eth, balancer_offset(ctx, cur.pos)))
+		return XWAY_OTHER_HOST;
+	return type == ETH_P_IP ? balancer_ipv4(ctx, &cur, choice) :
+				  balancer_ipv6(ctx, &cur, choice);
 }
 
 xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, __u32 egress)
@@ -305,41 +322,42 @@ xway_inline __u32 balancer_verdict(struct xdp_md *ctx, enum xway_reason reason, 
 	}
 }
 
+/* What a frame gets last, outside of its headers: -1 if there is no space. */
+xway_inline int balancer_complete(struct xdp_md *ctx, const struct packet_choice *choice)
+{
+	if (choice->number > BALANCER_NONE && balancer_name_other(ctx, choice->number) < 0)
+		return -1;
+	return choice->vlan ? balancer_tag(ctx, choice->vlan) : 0;
+}
+
+xway_inline void balancer_count_sent(__u32 number, __u64 length)
+{
+	struct xway_count *count = bpf_map_lookup_elem(&balancer_counts, &number);
+
+	if (!count)
+		return;
+	count->packets++;
+	count->bytes += length;
+}
+
 xway_inline int balancer_packet(struct xdp_md *ctx, int frags)
 {
 	__u64 length = xway_frame_bytes(ctx, frags);
 	struct packet_choice choice = {};
 	enum xway_reason reason = balancer_judge(ctx, frags, &choice);
 	__u32 verdict = balancer_verdict(ctx, reason, choice.egress);
-	struct xway_count *count;
 
-	if (reason == XWAY_BALANCED) {
-		__u32 number = choice.number & BALANCER_NONE;
-
-		if (choice.number != number && balancer_name_other(ctx, choice.number) < 0) {
-			reason = XWAY_NO_HEADROOM;
-			verdict = XDP_DROP;
-		}
-		count = bpf_map_lookup_elem(&balancer_counts, &number);
-		if (count) {
-			count->packets++;
-			count->bytes += length;
-		}
+	if ((reason == XWAY_BALANCED || reason == XWAY_RETURNED) &&
+	    balancer_complete(ctx, &choice) < 0) {
+		reason = XWAY_NO_HEADROOM;
+		verdict = XDP_DROP;
 	}
+	if (reason == XWAY_BALANCED)
+		balancer_count_sent(choice.number & BALANCER_NONE, length);
 	xway_decided(XWAY_UNNUMBERED, verdict, reason);
 	return xway_done_bytes(length, verdict, reason);
 }
 
-SEC("xdp")
-int xway_balancer(struct xdp_md *ctx)
-{
-	return balancer_packet(ctx, 0);
-}
-
-SEC("?xdp.frags")
-int xway_balancer_frags(struct xdp_md *ctx)
-{
-	return balancer_packet(ctx, 1);
-}
+XWAY_ENTRIES(xway_balancer, balancer_packet)
 
 char xway_license[] SEC("license") = "Dual MIT/GPL";

@@ -16,6 +16,8 @@ struct packet_choice {
 	__u32 number;
 	/* The interface that it leaves by. */
 	__u32 egress;
+	/* The VLAN device whose tags it leaves with, or 0. */
+	__u32 vlan;
 	/* It was translated, and is as it leaves. */
 	__u32 is_sent;
 };

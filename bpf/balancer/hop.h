@@ -47,6 +47,14 @@ struct {
 	__type(value, __u32);
 } xway_tx SEC(".maps");
 
+/* VLAN devices on these interfaces, keyed by ifindex. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, struct xway_port);
+} balancer_vlans SEC(".maps");
+
 /* Number of ticks for which a way is used. */
 const volatile __u32 balancer_hop_ticks = 4;
 
@@ -55,6 +63,21 @@ xway_inline int balancer_protocol(const struct balancer_backend *backend, int is
 	if (backend->delivery != BALANCER_IPIP)
 		return IPPROTO_UDP;
 	return is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+}
+
+/*
+ * Sets by which interface frames leave that the kernel routes by this one; -1 if they may not. The
+ * tags of a VLAN device are added when a frame is sent.
+ */
+xway_inline int balancer_leave_by(struct balancer_hop *hop, __u32 ifindex)
+{
+	const struct xway_port *vlan = bpf_map_lookup_elem(&balancer_vlans, &ifindex);
+	/* Linux 6.1 accepts no argument of a global function as a key. */
+	__u32 device = vlan ? vlan->device : ifindex;
+
+	hop->vlan = vlan ? ifindex : 0;
+	hop->ifindex = device;
+	return bpf_map_lookup_elem(&xway_tx, &device) ? 0 : -1;
 }
 
 /* Asks the kernel for the way to a backend. */
@@ -80,7 +103,6 @@ xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *
 		fib.ipv4_dst = backend->address[3];
 	}
 	result = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	hop->ifindex = fib.ifindex;
 	hop->mtu = fib.mtu_result < 0xffff ? fib.mtu_result : 0xffff;
 	hop->reason = XWAY_NO_ROUTE;
 	if (result == BPF_FIB_LKUP_RET_NO_NEIGH)
@@ -88,8 +110,7 @@ xway_global int balancer_ask(struct xdp_md *ctx, const struct balancer_backend *
 	if (result != BPF_FIB_LKUP_RET_SUCCESS)
 		return 0;
 	hop->reason = XWAY_NO_EGRESS;
-	/* Of `fib`: Linux 6.1 accepts no argument of a global function as a key. */
-	if (!bpf_map_lookup_elem(&xway_tx, &fib.ifindex))
+	if (balancer_leave_by(hop, fib.ifindex) < 0)
 		return 0;
 	hop->reason = XWAY_BALANCED;
 	hop->dest = xway_mac(fib.dmac);

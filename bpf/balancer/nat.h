@@ -338,8 +338,7 @@ xway_global int nat_way_to_client(struct xdp_md *ctx)
 	packet->is_unresolved = result == BPF_FIB_LKUP_RET_NO_NEIGH;
 	if (!packet->is_unresolved && result != BPF_FIB_LKUP_RET_SUCCESS)
 		return XWAY_NO_ROUTE;
-	hop->ifindex = fib->ifindex;
-	if (!bpf_map_lookup_elem(&xway_tx, &hop->ifindex))
+	if (balancer_leave_by(hop, fib->ifindex) < 0)
 		return XWAY_NO_EGRESS;
 	if (packet->is_unresolved) {
 		hop->mtu = 0xffff;

@@ -58,6 +58,7 @@ xway_inline int nat_process(struct xdp_md *ctx, const struct flow_facts *flow,
 	choice->is_sent = 1;
 	choice->number = *(volatile __u16 *)&packet->number;
 	choice->egress = *(volatile __u32 *)&packet->hop.ifindex;
+	choice->vlan = *(volatile __u32 *)&packet->hop.vlan;
 	return reason;
 }
 

@@ -2,8 +2,8 @@
 /*
  * What can be read of the flow in a packet.
  *
- * An ICMP error is of the flow that it quotes, whose packets went the other way; eight bytes of the
- * transport suffice. Later fragments have no ports.
+ * An ICMP error is of the flow that it quotes, if it is sent to where the quoted packet came from;
+ * eight bytes of the transport suffice. Later fragments have no ports.
  */
 #ifndef BALANCER_READ_H
 #define BALANCER_READ_H
@@ -52,27 +52,33 @@ xway_inline int balancer_read_quoted_ports(struct xway_cursor *cur, struct flow_
 	return protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6 ? 0 : -1;
 }
 
+xway_inline int balancer_is_same6(const __be32 own[4], const struct in6_addr *other)
+{
+	const __be32 *words = (const void *)other;
+
+	return !((own[0] ^ words[0]) | (own[1] ^ words[1]) | (own[2] ^ words[2]) |
+		 (own[3] ^ words[3]));
+}
+
 /* Reads the packet that an ICMP error quotes; -1 if it cannot be that of a service. */
 xway_inline int balancer_read_quote(struct xway_cursor *cur, struct flow_facts *flow)
 {
 	if (flow->is_ipv6) {
 		const struct ipv6hdr *ip = xway_take_inner(cur, sizeof(*ip));
 
-		if (!ip || ip->version != 6)
+		if (!ip || ip->version != 6 || !balancer_is_same6(flow->dest, &ip->saddr))
 			return -1;
 		xway_memcpy(flow->source, &ip->daddr, sizeof(flow->source));
-		xway_memcpy(flow->dest, &ip->saddr, sizeof(flow->dest));
 		return balancer_read_quoted_ports(cur, flow, ip->nexthdr);
 	} else {
 		const struct iphdr *ip = xway_take_inner(cur, sizeof(*ip));
 		__u32 options;
 
 		if (!ip || ip->version != 4 || ip->ihl < 5 ||
-		    ip->frag_off & xway_htons(XWAY_OFFSET4))
+		    ip->frag_off & xway_htons(XWAY_OFFSET4) || ip->saddr != flow->dest[3])
 			return -1;
 		options = (ip->ihl * 4 - sizeof(*ip)) & 0x3c;
 		flow->source[3] = ip->daddr;
-		flow->dest[3] = ip->saddr;
 		if (cur->left < options)
 			return -1;
 		cur->left -= options;

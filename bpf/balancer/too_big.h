@@ -163,11 +163,26 @@ xway_global int balancer_refuse_packet(struct xdp_md *ctx, __u32 length, __u32 f
 	return made > 0 ? XWAY_SENT_TOO_BIG : XWAY_TOO_BIG;
 }
 
+/*
+ * Whether the source of a packet can be of one host (RFC 1122, 3.2.2; RFC 4443, 2.4): neither
+ * multicast nor broadcast, unspecified nor loopback.
+ */
+xway_inline int balancer_is_of_host(const struct flow_facts *flow)
+{
+	__u32 net = flow->source[3] & 0xff;
+
+	if (flow->is_ipv6)
+		return (flow->source[0] & 0xff) != 0xff &&
+		       (flow->source[0] | flow->source[1] | flow->source[2]);
+	return net && net != 127 && net < 224;
+}
+
 /* As above, unless there may be no error about the packet. */
 xway_inline int balancer_refuse(struct xdp_md *ctx, const struct flow_facts *flow, __u32 frame,
 				__u32 mtu)
 {
-	if (flow->signal == BALANCER_ERROR || flow->is_later || flow->may_fragment)
+	if (flow->signal == BALANCER_ERROR || flow->is_later || flow->may_fragment ||
+	    !balancer_is_of_host(flow))
 		return XWAY_TOO_BIG;
 	return balancer_refuse_packet(ctx, flow->length, frame, mtu, flow->is_ipv6);
 }

@@ -33,7 +33,7 @@ xway_inline int route_make_frame(struct xdp_md *ctx, const struct icmp_error *er
 				 const struct bpf_fib_lookup *back, __u32 length, __u32 *tags,
 				 int is_ipv6)
 {
-	const struct route_port *port = route_port(error->exit);
+	const struct xway_port *port = route_port(error->exit);
 	/* Each is read once: user space may change the port. */
 	__be32 outer = port ? *(volatile __be32 *)&port->outer : 0;
 	__be32 inner = outer ? *(volatile __be32 *)&port->inner : 0;

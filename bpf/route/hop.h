@@ -16,7 +16,7 @@
 #include <xway/stats.h>
 
 /*
- * Next hops by number: the MAC address as in `struct route_port`, the port plus one above, and the
+ * Next hops by number: the MAC address as in `struct xway_port`, the port plus one above, and the
  * port's epoch, so that a port that gets the number of another one has next hops of its own.
  */
 struct {

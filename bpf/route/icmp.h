@@ -135,7 +135,7 @@ xway_global __u32 route_sum(struct xdp_md *ctx, __u32 offset)
  */
 xway_inline int route_find_exit(const struct xdp_md *ctx, __u32 ifindex, __u32 *number)
 {
-	struct route_port *port;
+	struct xway_port *port;
 
 	*number = route_port_of(ifindex);
 	port = route_port(*number);

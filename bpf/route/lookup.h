@@ -98,7 +98,7 @@ xway_global int route_ask(struct xdp_md *ctx, const struct route_flow *flow, str
 {
 	const struct route_control *state = route_state();
 	struct bpf_fib_lookup *fib = route_query();
-	struct route_port *port;
+	struct xway_port *port;
 	long result;
 
 	if (!flow || !way || !fib || !state)

@@ -34,7 +34,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ROUTE_PORTS);
 	__type(key, __u32);
-	__type(value, struct route_port);
+	__type(value, struct xway_port);
 } route_ports SEC(".maps");
 
 /* Numbers of the ports, keyed by ifindex. */
@@ -110,7 +110,7 @@ xway_inline __u32 route_ingress_port(const struct xdp_md *ctx)
 	return route_port_of(ctx->ingress_ifindex);
 }
 
-xway_inline struct route_port *route_port(__u32 number)
+xway_inline struct xway_port *route_port(__u32 number)
 {
 	return bpf_map_lookup_elem(&route_ports, &number);
 }
@@ -118,7 +118,7 @@ xway_inline struct route_port *route_port(__u32 number)
 /* The interface by which rules know a packet that came in from this port. */
 xway_inline __u32 route_ifindex(const struct xdp_md *ctx, __u32 ingress)
 {
-	struct route_port *port = route_port(ingress);
+	struct xway_port *port = route_port(ingress);
 	__u32 ifindex = ctx->ingress_ifindex;
 
 	/* The compiler would select an address to read from. */
@@ -129,7 +129,7 @@ xway_inline __u32 route_ifindex(const struct xdp_md *ctx, __u32 ingress)
 /* The frame is sent to the address that the interface is known to have. */
 xway_inline int route_is_own_mac(const struct ethhdr *eth, __u32 ingress)
 {
-	struct route_port *port;
+	struct xway_port *port;
 
 	if (route_any_mac)
 		return 1;
@@ -144,7 +144,7 @@ xway_inline int route_is_own_mac(const struct ethhdr *eth, __u32 ingress)
 xway_inline int route_is_new_mac(struct xdp_md *ctx, const struct ethhdr *eth,
 				 struct bpf_fib_lookup *back, __u32 ingress)
 {
-	struct route_port *port = route_port(ingress);
+	struct xway_port *port = route_port(ingress);
 	__u64 now;
 
 	if (!port || !port->mac)

@@ -13,6 +13,7 @@
 
 #include <linux/types.h>
 
+#include <xway/port.h>
 #include <xway/reason.h>
 
 enum xway_reason {
@@ -78,34 +79,15 @@ enum xway_reason {
 };
 #define XWAY_REASONS (XWAY_CONNTRACK_EXTENSION + 1)
 
-/* Number of ports that a router can have. */
+/*
+ * Number of ports that a router can have: interfaces that the program is attached to, or VLAN
+ * devices and bonds on such ones. The number of a port is its index; numbers are used again, and
+ * `epoch` is which of the interfaces that had the number it is.
+ */
 #define ROUTE_PORTS 256
 
 /* Number of VLANs of 802.1Q on an interface. */
 #define ROUTE_VLANS 4096
-
-/*
- * An interface that the kernel routes by: one that the program is attached to, or a VLAN device or
- * bond on such a one. Its number is its index.
- */
-struct route_port {
-	/* Six bytes of the interface's address and two zeros. */
-	__u64 mac;
-	/* As rules and routes name it. */
-	__u32 ifindex;
-	/* The interface that sends and receives its frames. */
-	__u32 device;
-	/* Tags of these frames, as in them: TPID and VLAN ID. 0 for none. */
-	__be32 outer;
-	__be32 inner;
-	/*
-	 * Which of the interfaces that had this number, because numbers are used again: below
-	 * ROUTE_EPOCHS.
-	 */
-	__u32 epoch;
-	__u32 zero;
-};
-_Static_assert(sizeof(struct route_port) == 32, "a half cache line, without hidden padding");
 
 /* Key of `route_tagged`: how the frames of a port that has tags come in. */
 struct route_tagged {

@@ -262,16 +262,6 @@ xway_inline int route_packet(struct xdp_md *ctx, int frags)
 	return xway_done_bytes(length, verdict, reason);
 }
 
-SEC("xdp")
-int xway_route(struct xdp_md *ctx)
-{
-	return route_packet(ctx, 0);
-}
-
-SEC("?xdp.frags")
-int xway_route_frags(struct xdp_md *ctx)
-{
-	return route_packet(ctx, 1);
-}
+XWAY_ENTRIES(xway_route, route_packet)
 
 char xway_license[] SEC("license") = "Dual MIT/GPL";

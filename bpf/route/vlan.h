@@ -222,7 +222,7 @@ xway_inline void route_restore_ttl(struct xdp_md *ctx, const struct route_arriva
 
 /* Writes the addresses and the port's tags; XWAY_FORWARDED, or what prevents it. */
 xway_inline enum xway_reason route_retag(struct xdp_md *ctx, const struct route_arrival *arrival,
-					 const struct route_port *port, __u64 mac)
+					 const struct xway_port *port, __u64 mac)
 {
 	/* Each is read once: user space may change the port. */
 	__be32 outer = *(volatile __be32 *)&port->outer;
@@ -258,7 +258,7 @@ xway_inline enum xway_reason route_send(struct xdp_md *ctx, struct ethhdr *eth,
 					const struct route_arrival *arrival,
 					const struct route_way *way)
 {
-	struct route_port *port = route_port(way->egress);
+	struct xway_port *port = route_port(way->egress);
 
 	if (!port)
 		return XWAY_NO_EGRESS;

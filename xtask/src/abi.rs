@@ -66,9 +66,11 @@ fn generate(function: &str, program: &str, object: &Path) -> Result<String> {
     let spec = Spec::parse(function, &bytes)?;
     let btf = spec.btf.context("the object has no BTF")?;
     let mut text = rust::head(function, program);
-    let (struct_name, owner, import) = SHARED;
-    if function != owner && btf.find_all(struct_name).next().is_some() {
-        text.push_str(import);
+    for (struct_name, owner, import) in SHARED {
+        let imports = function == program && function != *owner;
+        if imports && btf.find_all(struct_name).next().is_some() {
+            text.push_str(import);
+        }
     }
     let mut types: Vec<Type<'_>> =
         btf.types().filter(|ty| shared(function, program, *ty)).collect();
@@ -82,9 +84,8 @@ fn generate(function: &str, program: &str, object: &Path) -> Result<String> {
 /// Whether the Rust half needs this type, too.
 fn shared(function: &str, program: &str, ty: Type<'_>) -> bool {
     let defines = ty.kind().is_composite() || ty.kind().is_enum();
-    let (struct_name, owner, _) = SHARED;
-    let is_own = ty.name().starts_with(&format!("{function}_"))
-        || (ty.name() == struct_name && function == owner);
+    let is_its = |(name, owner, _): &(&str, &str, &str)| ty.name() == *name && function == *owner;
+    let is_own = ty.name().starts_with(&format!("{function}_")) || SHARED.iter().any(is_its);
     defines && (is_own || (ty.name() == REASON && function == program))
 }
 
@@ -109,9 +110,11 @@ fn relative(path: &Path) -> String {
 }
 
 const REASON: &str = "xway_reason";
-/// A struct that several programs have, the one whose file defines it, and the import of others.
-const SHARED: (&str, &str, &str) =
-    ("xway_decision", "capture", "\npub use functions::capture::abi::Decision;\n");
+/// Structs that several programs have, the one whose file defines each, and the import of others.
+const SHARED: &[(&str, &str, &str)] = &[
+    ("xway_decision", "capture", "\npub use functions::capture::abi::Decision;\n"),
+    ("xway_port", "route", "\npub use crate::route::abi::Port;\n"),
+];
 
 /// What types are named after, the program that has them, and the folder of its Rust half.
 const HALVES: &[(&str, &str, &str)] = &[

@@ -75,4 +75,18 @@ xway_inline __u64 xway_mac(const __u8 *mac)
 	       (__u64) * (const __u16 *)(mac + 4) << 32;
 }
 
+/* Both entries of a program, whose packets `packet(ctx, frags)` decides about. */
+#define XWAY_ENTRIES(name, packet)                                                                 \
+	SEC("xdp")                                                                                 \
+	int name(struct xdp_md *ctx)                                                               \
+	{                                                                                          \
+		return packet(ctx, 0);                                                             \
+	}                                                                                          \
+                                                                                                   \
+	SEC("?xdp.frags")                                                                          \
+	int name##_frags(struct xdp_md *ctx)                                                       \
+	{                                                                                          \
+		return packet(ctx, 1);                                                             \
+	}
+
 #endif

@@ -14,8 +14,10 @@
 #include <xway/csum.h>
 #include <xway/frame.h>
 
-/* A part with more bytes is not summed, and regarded as correct. */
+/* A part with more bytes is not checked, but regarded as correct. */
 #define XWAY_SUM_MOST 0x4000
+/* The longest part that is summed at any position of a frame: an IP packet. */
+#define XWAY_SUM_LONGEST 0x10000
 
 /* Bytes that one call of bpf_csum_diff() accepts on every kernel. */
 #define XWAY_SUM_CHUNK 512
@@ -161,7 +163,7 @@ static __attribute__((noinline)) __s64 xway_sum_anywhere(struct xdp_md *ctx, __u
 {
 	struct xway_part part = { .ctx = ctx, .at = at, .left = left };
 
-	bpf_loop(XWAY_SUM_CHUNKS, xway_sum_add_next, &part, 0);
+	bpf_loop(XWAY_SUM_LONGEST / XWAY_SUM_CHUNK, xway_sum_add_next, &part, 0);
 	return part.left ? -1 : (__s64)part.sum;
 }
 
@@ -179,12 +181,17 @@ xway_inline int xway_sum_is_near(const struct xway_part *part)
 	return xway_data(part->ctx) + (end & 0xffff) <= xway_data_end(part->ctx);
 }
 
-/* The sum of a part, at most XWAY_SUM_MOST bytes, and of what was added before; -1 if it is cut. */
+/*
+ * The sum of a part and of what was added before; -1 if the part is cut, or has more than
+ * XWAY_SUM_MOST bytes (XWAY_SUM_LONGEST, with `frags`).
+ */
 xway_inline __s64 xway_sum_of(struct xway_part *part, int frags)
 {
 	__s64 sum = 0;
 
-	if (frags && !xway_sum_is_near(part)) {
+	if (!frags && part->left > XWAY_SUM_MOST)
+		return -1;
+	if (frags && (part->left > XWAY_SUM_MOST || !xway_sum_is_near(part))) {
 		sum = xway_sum_anywhere(part->ctx, part->at, part->left);
 		part->left = 0;
 	} else if (part->left >= XWAY_SUM_LONG) {

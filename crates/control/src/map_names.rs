@@ -6,6 +6,8 @@ pub const LABELS: &str = "xway_labels";
 pub const RECORD: &str = "xway_record";
 /// What is known about the health of a balancer's backends.
 pub const HEALTH: &str = "xway_health";
+/// What the process that synchronizes a balancer reports.
+pub const SYNC: &str = "xway_sync";
 /// The rules that a filter was loaded with.
 pub const FILTER_FILE: &str = "filter_file";
 /// Global variables that were set when a filter was loaded.

@@ -1,7 +1,7 @@
 //! Events that are not errors but that an operator may want to know about.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,6 +107,13 @@ pub enum Notice {
         /// Why it remains.
         reason: String,
     },
+    /// A service of a balancer has the packets of a socket of this host.
+    TakenOver {
+        /// Name of the service.
+        service: String,
+        /// Address and port of the socket.
+        socket: SocketAddr,
+    },
     /// A change was not confirmed in time, and the previous state of the interface is restored.
     Unconfirmed {
         /// Name of the interface.
@@ -165,6 +172,7 @@ impl fmt::Display for Notice {
                  until it does"
             ),
             Self::SourceInUse { .. } | Self::NotForwarded { .. } => self.of_translation(f),
+            Self::TakenOver { service, socket } => f.write_str(&taken_over(service, *socket)),
             Self::NotSynchronized(wait) => write!(
                 f,
                 "no peer sent all of its state in {} s: connections that began before may move",
@@ -215,6 +223,13 @@ impl fmt::Display for Notice {
             ),
         }
     }
+}
+
+fn taken_over(service: &str, socket: SocketAddr) -> String {
+    format!(
+        "service `{service}` takes the packets of {socket}, where a process of this host listens: \
+         give the service another address or port unless that is intended"
+    )
 }
 
 /// A function that receives notices.

@@ -15,7 +15,7 @@ use crate::declaration::table::{ForwardTable, ProgramTable, table_of};
 use crate::error::Result;
 use crate::map_names::RECORD;
 use crate::object::Source;
-use crate::state::Generation;
+use crate::state::{Generation, StagedMap};
 use crate::target::Placement;
 use crate::text_map::{create_text_map, text_map};
 
@@ -142,6 +142,11 @@ impl Record {
     pub fn replace(&self, generation: &Generation) -> Result<()> {
         let map = create_text_map(RECORD, &self.text())?;
         generation.replace_map(RECORD, &map)
+    }
+
+    /// Makes the record ready that will replace that of a generation.
+    pub fn stage(&self, generation: &Generation) -> Result<StagedMap> {
+        generation.stage_map(RECORD, &create_text_map(RECORD, &self.text())?)
     }
 
     /// The line break keeps the map from being empty, which the kernel refuses.

@@ -11,6 +11,7 @@ mod capture;
 mod engine;
 mod filter;
 mod fixtures;
+mod health;
 mod log;
 mod object;
 mod report_file;
@@ -33,6 +34,7 @@ pub struct Target {
 /// exists only for tests and fuzzing.
 pub const TARGETS: &[Target] = &[
     Target { name: "asm_text", run: assembly::text },
+    Target { name: "balance_health", run: health::answer },
     Target { name: "balance_sync", run: sync::datagram },
     Target { name: "btf", run: object::btf },
     Target { name: "classic_bpf", run: filter::classic },

@@ -51,6 +51,18 @@ impl<R: Balanced> Balancer<R> {
         this
     }
 
+    /// In place of another one, of which it takes over what it knows.
+    pub fn replacing(old: &Self, config: &Config) -> Self {
+        let mut spec = Spec::parse("balancer", config.object()).unwrap();
+        config.apply(&mut spec).unwrap();
+        balancer::sync::needs(&mut spec, &old.maps(), config).unwrap();
+        let (site, judge, ports) = R::build(&spec, config);
+        let this = Self { site, judge, ports };
+        balancer::sync::inherit(&old.maps(), &this.maps()).unwrap();
+        this.update(config).unwrap();
+        this
+    }
+
     /// From TOML.
     pub fn of(text: &str) -> Self {
         Self::new(&toml::from_str(text).unwrap())
@@ -143,14 +155,7 @@ impl Balanced for VmRuntime {
     type Site = ();
 
     fn build(spec: &Spec, _config: &Config) -> ((), Judge<Self>, [u32; 2]) {
-        let mut text = super::router::WORLD.to_owned();
-        for number in KNOWN {
-            for address in [format!("10.0.2.{number}"), format!("fd00:0:0:2::{number}")] {
-                let mac = mac(number);
-                text += &format!("[[neighbours]]\nip = '{address}'\ndev = 'eth1'\nmac = '{mac}'\n");
-            }
-        }
-        let world = World::from_toml(&text).unwrap();
+        let world = World::from_toml(&world()).unwrap();
         let judge = Judge::on(Self::new(Options { world, ..Options::default() }), spec, PROGRAM);
         egress(&judge, &[2, 3]);
         ((), judge, [2, 3])
@@ -164,6 +169,26 @@ impl Balanced for VmRuntime {
     fn now() -> u64 {
         0
     }
+}
+
+/// The world of the engine: that of a router, with backends.
+fn world() -> String {
+    let mut text = super::router::WORLD.to_owned();
+    for number in KNOWN {
+        for address in [format!("10.0.2.{number}"), format!("fd00:0:0:2::{number}")] {
+            let mac = mac(number);
+            text += &format!("[[neighbours]]\nip = '{address}'\ndev = 'eth1'\nmac = '{mac}'\n");
+        }
+    }
+    text
+}
+
+/// A program on the engine, whose links have this MTU.
+pub fn with_mtu(spec: &Spec, program: &'static str, mtu: u32) -> Judge<VmRuntime> {
+    let text = world().replace("forward_ipv4", &format!("mtu = {mtu}\nforward_ipv4"));
+    let world = World::from_toml(&text).unwrap();
+    let options = Options { world, programs: Some(vec![program.to_owned()]), ..Options::default() };
+    Judge::on(VmRuntime::new(options), spec, program)
 }
 
 /// Packets may leave by these interfaces.

@@ -13,15 +13,15 @@ use spec::{Expect, Map as _};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Xway;
 
-const SERVICES: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
+pub const SERVICES: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
 /// The balancer, the backends and the client.
-const HOSTS: [[&str; 2]; 4] =
+pub const HOSTS: [[&str; 2]; 4] =
     [["10.0.0.1", "fd00::1"], ["10.0.0.2", "fd00::2"], ["10.0.0.3", "fd00::3"], CLIENT];
 const CLIENT: [&str; 2] = ["10.0.0.100", "fd00::100"];
 
-struct Site {
-    net: ThreeHosts,
-    xway: Xway,
+pub struct Site {
+    pub net: ThreeHosts,
+    pub xway: Xway,
     listeners: Vec<[TcpListener; 2]>,
 }
 
@@ -31,7 +31,7 @@ fn ip(host: &Host, words: &str) {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let net = ThreeHosts::build(&LinkOptions::default()).unwrap();
         for (address, bits) in CLIENT.into_iter().zip([24, 64]) {
             let nodad = if bits == 64 { " nodad" } else { "" };
@@ -67,12 +67,12 @@ impl Site {
         site
     }
 
-    fn json(&self, host: &Host, words: &[&str]) -> Value {
+    pub fn json(&self, host: &Host, words: &[&str]) -> Value {
         self.xway.run_in(host, &[&["--json"], words].concat()).json(0)
     }
 
     /// Opens tunnels on both backends.
-    fn open(&self) {
+    pub fn open(&self) {
         for host in [&self.net.b, &self.net.c] {
             let words = "balance backend eth0 --from 10.0.0.1 --from fd00::1 --service 192.0.2.1 \
                          --service 2001:db8::1";
@@ -95,7 +95,11 @@ impl Site {
                 all.join(", ")
             )
         };
-        let text = service("four", SERVICES[0]) + &service("six", SERVICES[1]);
+        self.load_text(&(service("four", SERVICES[0]) + &service("six", SERVICES[1])))
+    }
+
+    /// Balances over the services of a file.
+    pub fn load_text(&self, text: &str) -> Value {
         fs::create_dir_all(self.xway.state()).unwrap();
         let file = self.xway.state().join("services.toml");
         fs::write(&file, text).unwrap();
@@ -134,7 +138,7 @@ impl Site {
         hosts.map(|host| self.xway.run_in(host, &["status"]).stdout).join("\n")
     }
 
-    fn packets(&self, host: &Host, reason: &str) -> u64 {
+    pub fn packets(&self, host: &Host, reason: &str) -> u64 {
         let shown = self.json(host, &["balance", "backend", "eth0"]);
         shown["packets"][reason].as_u64().unwrap_or_default()
     }

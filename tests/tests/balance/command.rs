@@ -1,6 +1,7 @@
 //! `balance` on the command line.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::PathBuf;
 
 use lab::frame::TcpFlags;
@@ -141,6 +142,52 @@ fn another_key_needs_a_replacement() {
     let error = stage.run(&["balance", "load", "eth0", &services]).error();
     assert!(error.contains("another `key`") && error.contains("--replace"), "{error}");
     stage.run(&["balance", "load", "eth0", &services, "--replace"]).ended(0);
+}
+
+#[test]
+fn a_service_that_takes_over_a_socket_is_reported() {
+    let stage = stage();
+    let here = stage.net.b.ipv4("eth0").unwrap();
+    let _listener = stage.net.b.run(|| TcpListener::bind((here, 2222))).unwrap().unwrap();
+    let services = file(&stage, "one.toml", &backend(&own(&stage)));
+    let text = fs::read_to_string(&services).unwrap().replace(SERVICE, &here.to_string());
+    for (port, is_reported) in [("2223", false), ("2000-2300", true)] {
+        fs::write(&services, text.replace("port = 80", &format!("port = '{port}'"))).unwrap();
+        let loaded = stage.run(&["balance", "load", "eth0", &services]);
+        let notice = format!("service `web` takes the packets of {here}:2222");
+        assert_eq!(loaded.stderr.contains(&notice), is_reported, "{}", loaded.stderr);
+        loaded.ended(0);
+    }
+}
+
+/// Services that no record has would be forgotten by the next change.
+#[test]
+fn a_record_that_cannot_be_replaced_changes_nothing() {
+    let stage = stage();
+    let own = own(&stage);
+    let other = other(&own);
+    let words = ["neigh", "replace", &other, "lladdr", "02:78:77:00:0b:c8", "dev", "eth0"];
+    assert!(stage.net.b.command("ip").unwrap().args(words).status().unwrap().success());
+    let both = file(&stage, "both.toml", &[backend(&own), backend(&other)].join(", "));
+    stage.run(&["balance", "load", "eth0", &both]).ended(0);
+    let record = stage.pins().into_iter().find(|pin| pin.ends_with("xway_record")).unwrap();
+    let in_the_way = stage.xway.state().join("bpf").join(record).with_file_name("xway_record_new");
+    fs::create_dir(&in_the_way).unwrap();
+    let down = ["balance", "set", "eth0", &other, "--down"];
+    stage.run(&down).error();
+    let one = file(&stage, "one.toml", &backend(&own));
+    stage.run(&["balance", "load", "eth0", &one]).error();
+    send(&stage, 100);
+    sent(&stage, 100);
+    let shown = backends(&stage);
+    assert_eq!((shown.len(), &shown[1]["state"]), (2, &json!("up")));
+    assert!(shown[1]["packets"].as_u64() > Some(10), "{shown:?}");
+    fs::remove_dir(&in_the_way).unwrap();
+    stage.run(&down).ended(0);
+    let before = backends(&stage)[1]["packets"].clone();
+    send(&stage, 100);
+    sent(&stage, 200);
+    assert_eq!(backends(&stage)[1]["packets"], before);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
+use std::os::fd::AsFd as _;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -31,7 +32,7 @@ struct Site {
 }
 
 /// A checker that ends with the test.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -43,7 +44,7 @@ impl Drop for Running {
 }
 
 /// A service in the background, until it is dropped.
-struct Served {
+pub struct Served {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,6 +59,37 @@ impl Served {
             }
         };
         Self { over, thread: Some(thread::spawn(body)) }
+    }
+
+    /// Answers each request.
+    pub fn http(listener: TcpListener, answer: impl Fn(&str) -> String + Send + 'static) -> Self {
+        listener.set_nonblocking(true).unwrap();
+        Self::by(move || {
+            if !sys::poll::readable(listener.as_fd(), Duration::from_millis(20)).unwrap() {
+                return;
+            }
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            stream.set_nonblocking(false).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut request = [0; 1024];
+            // A check that was given up has closed the connection.
+            let Ok(length) = stream.read(&mut request) else { return };
+            let _ =
+                stream.write_all(answer(&String::from_utf8_lossy(&request[..length])).as_bytes());
+        })
+    }
+
+    /// Answers `ping` with `pong!`.
+    pub fn udp(socket: UdpSocket) -> Self {
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        Self::by(move || {
+            let mut bytes = [0; 100];
+            if let Ok((length, from)) = socket.recv_from(&mut bytes) {
+                assert_eq!(&bytes[..length], b"ping");
+                // The sender may be unreachable for a time.
+                let _ = socket.send_to(b"pong!", from);
+            }
+        })
     }
 }
 
@@ -154,7 +186,7 @@ fn side(ip: &str, port: u16) -> Side {
     Side::new("02:78:77:00:00:01", ip, port).unwrap()
 }
 
-fn ip(host: &Host, words: &str) {
+pub fn ip(host: &Host, words: &str) {
     let output = host.command("ip").unwrap().args(words.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {words}: {output:?}");
 }
@@ -178,36 +210,16 @@ fn listen(host: &Host, address: &str) -> TcpListener {
 
 /// Answers each request with a status and headers that never end.
 fn http(host: &Host, status: &Arc<AtomicU16>) -> Served {
-    let listener = listen(host, SERVICE4);
-    listener.set_nonblocking(true).unwrap();
     let status = Arc::clone(status);
-    Served::by(move || {
-        let Ok((mut stream, _)) = listener.accept() else {
-            thread::sleep(Duration::from_millis(2));
-            return;
-        };
-        stream.set_nonblocking(false).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut request = [0; 1024];
-        // A check that was given up has closed the connection.
-        let Ok(length) = stream.read(&mut request) else { return };
-        let request = String::from_utf8_lossy(&request[..length]).into_owned();
+    Served::http(listen(host, SERVICE4), move |request| {
         assert!(request.starts_with("GET /up HTTP/1.1\r\nHost: a.example\r\n"), "{request}");
         let status = status.load(Ordering::Acquire);
-        let _ = write!(stream, "HTTP/1.1 {status} x\r\nX-Long: {}\r\n", "x".repeat(100_000));
+        format!("HTTP/1.1 {status} x\r\nX-Long: {}\r\n", "x".repeat(100_000))
     })
 }
 
 fn echo(host: &Host) -> Served {
-    let socket = host.run(|| UdpSocket::bind((SERVICE4, 80))).unwrap().unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-    Served::by(move || {
-        let mut bytes = [0; 100];
-        if let Ok((length, from)) = socket.recv_from(&mut bytes) {
-            assert_eq!(&bytes[..length], b"ping");
-            socket.send_to(b"pong!", from).unwrap();
-        }
-    })
+    Served::udp(host.run(|| UdpSocket::bind((SERVICE4, 80))).unwrap().unwrap())
 }
 
 #[test]

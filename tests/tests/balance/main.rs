@@ -11,6 +11,8 @@ mod connections;
 mod declared;
 mod delivery;
 mod health;
+mod health_tunnels;
+mod interfaces;
 mod nat;
 mod nat_declared;
 mod nat_lab;

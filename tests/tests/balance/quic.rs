@@ -20,6 +20,7 @@ stories! {
     what_cannot_be_routed_goes_by_the_hash
     ids_that_are_cut_or_lie_about_their_length
     ids_remain_while_a_backend_drains_and_end_when_it_is_settled
+    ids_of_backends_that_left_remain_when_the_program_is_replaced
     ids_of_a_dead_backend_go_by_the_hash
     errors_that_quote_a_long_header_reach_the_server
     later_fragments_follow_an_id
@@ -359,6 +360,27 @@ fn ids_remain_while_a_backend_drains_and_end_when_it_is_settled<R: Balanced>() {
     let hash = by_hash(&mut balancer);
     none_reach(&mut balancer, &short(&id_of(&quic, 10, 1)), &hash, "another backend");
     all_reach(&mut balancer, &id_of(&quic, 13, 1), 13, "another backend");
+}
+
+fn ids_of_backends_that_left_remain_when_the_program_is_replaced<R: Balanced>() {
+    let config = config(&[(0, 4, 4, ""), (1, 4, 12, KEY)], &THREE);
+    let old = Balancer::<R>::new(&config);
+    let mut gone = config.clone();
+    for service in &mut gone.services {
+        service.backends.remove(0);
+    }
+    old.update(&gone).unwrap();
+    let mut new = Balancer::replacing(&old, &gone);
+    for quic in &config.services[0].quic {
+        for number in [10, 11, 12] {
+            all_reach(&mut new, &id_of(quic, number, 1), number, "replaced");
+        }
+    }
+    let mut again = Balancer::replacing(&new, &gone);
+    all_reach(&mut again, &id_of(&config.services[0].quic[0], 10, 1), 10, "replaced twice");
+    functions::balancer::settle(&again.maps(), sys::thread::monotonic_ns()).unwrap();
+    let hash = by_hash(&mut again);
+    none_reach(&mut again, &short(&id_of(&config.services[0].quic[0], 10, 1)), &hash, "settled");
 }
 
 fn ids_of_a_dead_backend_go_by_the_hash<R: Balanced>() {

@@ -209,10 +209,21 @@ fn a_connection_continues_on_the_other_balancer() {
     for which in [A, B] {
         pair.load(which, THREE, NO_WAIT);
     }
+    let sync = pair.shown(B)["sync"].clone();
+    assert_eq!(sync, json!({ "running": false, "age_s": null, "report": null }));
     let running = [pair.sync(A), pair.sync(B)];
     let young = pair.open(A);
     let flows = pair.flows(A);
     assert!(flows > 0);
+    let mut last = Value::Null;
+    let shown = until("a report", PATIENCE, || {
+        last = pair.shown(B)["sync"].clone();
+        let report = &last["report"];
+        let inserted = report["flows"]["inserted"].as_u64();
+        let is_shown = last["running"] == true && inserted >= Some(flows);
+        Ok((is_shown && report["peers"][0]["in_step"] == true).then_some(()))
+    });
+    assert!(shown.is_ok(), "{last:#}");
     pair.until_flows(B, flows);
     assert_eq!(pair.spread(B, YOUNG, 5_000_003), young);
     assert_eq!(pair.spread(B, OLD, 2), old);

@@ -2,10 +2,10 @@
 
 use functions::balancer::{self, Config, Maps, Out};
 use spec::Spec;
-use sys::net::Ifindex;
+use sys::net::{Ifindex, Netlink};
 
 use super::{
-    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, interfaces, nat, prepare, spec, sync,
+    Attachment, BalanceOptions, NAME, OwnMaps, Running, allow, nat, ports, prepare, spec, sync,
 };
 use crate::Control;
 use crate::composition::{Chain, LoadedChain};
@@ -145,7 +145,7 @@ impl<'t> NewBalancer<'t> {
     pub fn fill(&self, chain: &LoadedChain<'_>) -> Result<()> {
         let (config, options, target) = (&self.config, &self.options, self.targets[0]);
         let maps = Maps::find(|name| chain.map(NAME, name))?;
-        let out = interfaces(target.ifindex, &options.out)?;
+        let out = ports::named(target.ifindex, &options.out)?;
         if self.remaining.is_some() {
             balancer::update(config, &maps)?;
         } else {
@@ -153,7 +153,9 @@ impl<'t> NewBalancer<'t> {
             attachment.fill(target.slot.control(), &maps, self.old.as_ref())?;
         }
         allow(chain.map(NAME, balancer::TX)?, &out)?;
-        Ok(())
+        let links = Netlink::open()?.links()?;
+        let devices: Vec<_> = self.targets.iter().map(|target| target.ifindex).collect();
+        ports::write(|name| chain.map(NAME, name), &devices, &links)
     }
 
     /// Loads the programs of the other interfaces, with the tables of the first; none if they

@@ -7,9 +7,11 @@ pub mod announce;
 mod declared;
 pub mod health;
 mod host;
+mod listeners;
 pub(crate) mod nat;
 mod neighbours;
 mod plan;
+mod ports;
 mod report;
 pub mod sync;
 mod top;
@@ -34,7 +36,7 @@ use crate::error::{FunctionError, Result};
 use crate::lockout;
 use crate::notice::Notice;
 use crate::record::Record;
-use crate::state::{Generation, Slot, State as Pins, Transaction};
+use crate::state::{Generation, Slot, StagedMap, State as Pins, Transaction};
 use crate::target::{Target, by_frame_size};
 use crate::{Control, Placement};
 
@@ -158,7 +160,7 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
     let targets: Vec<_> = std::iter::once(&target).chain(&others).collect();
     let config = prepare(&targets, options)?;
     let running = Running::find(&target.slot, target.ifindex)?;
-    let out = interfaces(target.ifindex, &options.out)?;
+    let out = ports::named(target.ifindex, &options.out)?;
     let announces = config.announce.is_some() || running.as_ref().is_some_and(announce::announces);
     match running {
         Some(running) if running.can_remain(&options.placement) => {
@@ -169,11 +171,13 @@ pub fn load(control: &Control, interface: &str, options: &BalanceOptions) -> Res
                 let interface = interface.to_owned();
                 return Err(FunctionError::BalanceConstants { interface }.into());
             }
-            let moved = running.update(&config, &out)?;
             let record = Record::of_balancer(&config, &options.out, &options.placement);
-            for (_, one) in nat::together(control, &running)? {
-                record.replace(&one.generation)?;
-            }
+            let together = nat::together(control, &running)?;
+            let staged = stage(&record, &together)?;
+            let moved = running.update(&config, &out)?;
+            staged.into_iter().try_for_each(StagedMap::commit)?;
+            let devices: Vec<_> = together.iter().map(|(_, one)| one.ifindex).collect();
+            ports::update(&running, &devices, &Netlink::open()?.links()?)?;
             if announces {
                 announce::update(control);
             }
@@ -208,6 +212,7 @@ fn prepare(targets: &[&Target], options: &BalanceOptions) -> Result<Config> {
     announce::check(&config)?;
     check_lockout(control, target, &config, &options.placement)?;
     host::check(control, targets, &config)?;
+    listeners::report(control, &config)?;
     neighbours::resolve(control, &config)?;
     Ok(config)
 }
@@ -245,15 +250,20 @@ pub fn edit(control: &Control, interface: &str, edit: &Edit) -> Result<Balanced>
         backend.weight = edit.weight.unwrap_or(backend.weight);
     }
     neighbours::resolve(control, &config)?;
-    let moved = balancer::update(&config, &running.maps()?.named())?.moved;
     let record = Record { balance: Some(config.clone()), ..record };
-    for (_, one) in nat::together(control, &running)? {
-        record.replace(&one.generation)?;
-    }
+    let staged = stage(&record, &nat::together(control, &running)?)?;
+    let moved = balancer::update(&config, &running.maps()?.named())?.moved;
+    staged.into_iter().try_for_each(StagedMap::commit)?;
     if config.announce.is_some() {
         announce::update(control);
     }
     Ok(changed(&target, running.mode, true, &config, moved))
+}
+
+/// Makes the record of balancers ready, before packets meet the change: if that fails, nothing has
+/// changed, and a later change does not begin with the old services.
+fn stage(record: &Record, together: &[(String, Running)]) -> Result<Vec<StagedMap>> {
+    together.iter().map(|(_, one)| record.stage(&one.generation)).collect()
 }
 
 /// Ends the keeping of older connections with backends that their slots no longer name. Those that
@@ -269,15 +279,24 @@ pub fn settle(control: &Control, interface: &str) -> Result<Settled> {
 }
 
 /// Has the kernel confirm the next hops of the backends of this namespace, where they are stale or
-/// unknown: it sees none of the packets that a balancer sends.
+/// unknown: it sees none of the packets that a balancer sends. Also follows changes of MAC
+/// addresses and VLAN devices.
 ///
 /// # Errors
 /// The state directory cannot be read.
 pub fn refresh(control: &Control) -> Result<()> {
     let mut netlink = Netlink::open()?;
-    for (_, running) in balancers(control)? {
+    let all = balancers(control)?;
+    if all.is_empty() {
+        return Ok(());
+    }
+    let links = netlink.links()?;
+    for (_, running) in &all {
         let record = Record::read(&running.generation)?.unwrap_or_default();
         neighbours::ask(&mut netlink, &record.balance.unwrap_or_default())?;
+        let together = nat::together(control, running)?;
+        let devices: Vec<_> = together.iter().map(|(_, one)| one.ifindex).collect();
+        ports::update(running, &devices, &links)?;
     }
     Ok(())
 }
@@ -416,16 +435,6 @@ fn source_to(destination: IpAddr) -> std::io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Interfaces that packets may leave by.
-fn interfaces(own: Ifindex, out: &[String]) -> Result<Vec<Ifindex>> {
-    let mut netlink = Netlink::open()?;
-    let mut all = vec![own];
-    for name in out {
-        all.push(netlink.link(name)?.ifindex);
-    }
-    Ok(all)
-}
-
 /// Lets packets leave by these interfaces, and by no others.
 fn allow(tx: &Map, out: &[Ifindex]) -> kernel::Result<()> {
     for key in tx.keys()? {
@@ -496,6 +505,8 @@ fn attach(
     let (placement, mut spec) = (&options.placement, spec(config, options)?);
     let old = old.map(|old| sync::prepare(old, config, &mut spec)).transpose()?.flatten();
     let programs = [balancer::PROGRAM, balancer::PROGRAM_FRAGS];
+    let links = Netlink::open()?.links()?;
+    let devices: Vec<_> = targets.iter().map(|target| target.ifindex).collect();
     let large = targets.iter().any(|target| target.has_large_frames());
     by_frame_size(large, programs, |program| {
         let (mut transactions, mut shared, mut flows) = (Vec::new(), Vec::new(), None);
@@ -504,6 +515,7 @@ fn attach(
             if number == 0 {
                 attachment.fill(control, &Maps::find(|name| loaded.map(name))?, old.as_ref())?;
                 allow(loaded.map(balancer::TX)?, out)?;
+                ports::write(|name| loaded.map(name), &devices, &links)?;
                 flows = Some(loaded.map(balancer::FLOWS)?.duplicate()?);
                 shared = loaded.tables(&spec)?;
             }

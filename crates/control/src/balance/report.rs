@@ -12,7 +12,7 @@ use spec::Map as _;
 use sys::thread::monotonic_ns;
 
 use super::health::Details;
-use super::sync::FlowMemory;
+use super::sync::{FlowMemory, SyncStatus};
 use super::{Running, announce, balancers};
 use crate::Control;
 use crate::error::Result;
@@ -34,6 +34,9 @@ pub struct BalancerReport {
     pub services: Vec<ServiceReport>,
     /// What the memory of flows did, by event, since the program was attached.
     pub events: BTreeMap<&'static str, u64>,
+    /// How it is synchronized with other balancers; null if its file names none and no process
+    /// synchronizes it.
+    pub sync: Option<SyncStatus>,
 }
 
 /// A service with its backends.
@@ -133,7 +136,7 @@ fn balancer(interface: String, running: &Running) -> Result<BalancerReport> {
         words.map(|word| u64::from_le_bytes(*word)).sum()
     };
     let events = events.map(|(event, value)| (event.label(), sum(&value))).collect();
-    Ok(BalancerReport { interface, services, events })
+    Ok(BalancerReport { interface, services, events, sync: SyncStatus::of(running)? })
 }
 
 struct Reading {

@@ -149,7 +149,12 @@ mod tests {
         ];
         let interface = "eth0".to_owned();
         BalanceReport {
-            balancers: vec![BalancerReport { interface, services, events: BTreeMap::new() }],
+            balancers: vec![BalancerReport {
+                interface,
+                services,
+                events: BTreeMap::new(),
+                sync: None,
+            }],
         }
     }
 

@@ -51,6 +51,12 @@ pub enum FunctionError {
          forwarding on {interface}: `sysctl -w net.{sysctl}=1`"
     )]
     NoForwarding { interface: String, family: &'static str, sysctl: String },
+    /// A balancer cannot send by a VLAN device.
+    #[error(
+        "{name} is a VLAN device, which XDP cannot send by: name the interface below it with \
+         `--out`; frames to backends by {name} then have the tag of VLAN {vlan}"
+    )]
+    VlanOut { name: String, vlan: u16 },
     /// There is no route to a backend, from which the outer source would be known.
     #[error(
         "no address of this host has a route to backend {backend} ({reason}): write `source` in \

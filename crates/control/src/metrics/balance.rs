@@ -118,6 +118,7 @@ mod tests {
             interface: "eth0".to_owned(),
             services: vec![service],
             events: [("evicted", 5)].into(),
+            sync: None,
         };
         let mut sheet = Sheet::new("xway");
         add(&mut sheet, &BalanceReport { balancers: vec![balancer] });

@@ -36,7 +36,7 @@ use crate::target::{Loaded, Target, by_frame_size};
 use crate::{Configured, Control, Placement, chain, lockout};
 
 use host::HostFacts;
-pub(crate) use ports::LivePorts;
+pub(crate) use ports::{LivePorts, find as ports_of};
 pub use report::{MemoryReport, NextHopReport, PortReport, RouteReport, show};
 pub use stop::{Stopped, stop};
 pub use top::{NetworkRate, RouteTop, TopMonitor};

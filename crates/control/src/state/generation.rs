@@ -187,19 +187,20 @@ impl Generation {
 
     /// Pins another map in place of the one of this name.
     pub fn replace_map(&self, name: &str, map: &Map) -> Result<()> {
+        self.stage_map(name, map)?.commit()
+    }
+
+    /// Pins a map beside the one of this name, which it replaces when it is committed.
+    pub fn stage_map(&self, name: &str, map: &Map) -> Result<StagedMap> {
         let [path, new] =
             ["", "_new"].map(|suffix| self.maps().join(pin_name(&format!("{name}{suffix}"))));
         remove(&new, |path| fs::remove_file(path))?;
         map.pin(&new)?;
-        let shared = if is_shared(name) { share(&new) } else { Ok(()) };
-        let replaced = shared.and_then(|()| {
-            fs::rename(&new, &path).with_context(|| format!("cannot replace {}", path.display()))
-        });
-        if replaced.is_err() {
-            // The error that is reported is the first one.
-            let _ = fs::remove_file(&new);
+        let staged = StagedMap { new, path };
+        if is_shared(name) {
+            share(&staged.new)?;
         }
-        replaced
+        Ok(staged)
     }
 
     /// Removes all pins; a program that is attached continues to run.
@@ -216,6 +217,32 @@ impl Generation {
 
     fn maps(&self) -> PathBuf {
         self.folder.join("maps")
+    }
+}
+
+/// A map that is pinned beside the one that it will replace; unpinned if it does not.
+#[derive(Debug)]
+#[must_use]
+pub struct StagedMap {
+    new: PathBuf,
+    path: PathBuf,
+}
+
+impl StagedMap {
+    /// Replaces the map, in one step.
+    ///
+    /// # Errors
+    /// The pin cannot be renamed.
+    pub fn commit(self) -> Result<()> {
+        let path = &self.path;
+        fs::rename(&self.new, path).with_context(|| format!("cannot replace {}", path.display()))
+    }
+}
+
+impl Drop for StagedMap {
+    fn drop(&mut self) {
+        // It is not there any more if it was committed.
+        let _ = fs::remove_file(&self.new);
     }
 }
 

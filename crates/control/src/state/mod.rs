@@ -43,7 +43,7 @@ use sys::netns::{NetNs, NetNsId};
 use crate::error::{Context as _, Error, Result, full};
 
 pub use crate::error::Holder;
-pub use generation::{Companions, Generation, Pins, pin_name};
+pub use generation::{Companions, Generation, Pins, StagedMap, pin_name};
 pub use identity::{Identity, ProgramIdentity};
 use journal::{Journal, Step};
 use lock::Lock;

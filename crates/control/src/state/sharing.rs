@@ -15,7 +15,9 @@ use functions::{drop, route, stats};
 use spec::compose;
 use sys::dir::{SHARED_DIR, readers};
 
-use crate::map_names::{DEADLINE, FILTER_FILE, FILTER_GLOBALS, HEALTH, LABELS, MEMBER, RECORD};
+use crate::map_names::{
+    DEADLINE, FILTER_FILE, FILTER_GLOBALS, HEALTH, LABELS, MEMBER, RECORD, SYNC,
+};
 
 /// Creates a directory. The group of the directory around it may read it if it may read that one.
 pub fn create_dir(path: &Path) -> io::Result<()> {
@@ -72,12 +74,13 @@ fn group(path: &Path) -> io::Result<Option<u32>> {
 }
 
 /// Maps that reports are made of.
-const SHARED: [&str; 24] = [
+const SHARED: [&str; 25] = [
     stats::MAP,
     compose::VERDICTS_MAP,
     LABELS,
     RECORD,
     HEALTH,
+    SYNC,
     MEMBER,
     DEADLINE,
     FILTER_FILE,

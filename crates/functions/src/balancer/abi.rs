@@ -5,6 +5,8 @@
 
 use std::array;
 
+pub use crate::route::abi::Port;
+
 /// `enum balancer_delivery`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -128,12 +130,11 @@ pub enum Reason {
     NatFull = 19,
     NoFlow = 20,
     Ttl = 21,
-    ReturnedByStack = 22,
-    NatBusy = 23,
+    OtherHost = 22,
 }
 
 impl Reason {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 23] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -156,8 +157,7 @@ impl Reason {
         Self::NatFull,
         Self::NoFlow,
         Self::Ttl,
-        Self::ReturnedByStack,
-        Self::NatBusy,
+        Self::OtherHost,
     ];
 
     /// As counters, JSON and options spell it.
@@ -185,8 +185,7 @@ impl Reason {
             Self::NatFull => "nat-full",
             Self::NoFlow => "no-flow",
             Self::Ttl => "ttl",
-            Self::ReturnedByStack => "returned-by-stack",
-            Self::NatBusy => "nat-busy",
+            Self::OtherHost => "other-host",
         }
     }
 }
@@ -287,7 +286,7 @@ pub struct Hop {
     pub ifindex: u32,
     pub mtu: u16,
     pub reason: u16,
-    pub zero: u32,
+    pub vlan: u32,
 }
 
 impl Hop {
@@ -301,7 +300,7 @@ impl Hop {
         bytes[20..24].copy_from_slice(&self.ifindex.to_le_bytes());
         bytes[24..26].copy_from_slice(&self.mtu.to_le_bytes());
         bytes[26..28].copy_from_slice(&self.reason.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.vlan.to_le_bytes());
         bytes
     }
 
@@ -313,7 +312,7 @@ impl Hop {
             ifindex: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
             mtu: u16::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
             reason: u16::from_le_bytes(array::from_fn(|i| bytes[26 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+            vlan: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
         }
     }
 }
@@ -375,6 +374,37 @@ impl Line {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self { slots: array::from_fn(|n| u16::from_le_bytes(array::from_fn(|i| bytes[n * 2 + i]))) }
+    }
+}
+
+/// `struct balancer_own`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Own {
+    pub macs: [u64; 7],
+    pub tick: u32,
+    pub zero: u32,
+}
+
+impl Own {
+    pub const SIZE: usize = 64;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.macs.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[56..60].copy_from_slice(&self.tick.to_le_bytes());
+        bytes[60..64].copy_from_slice(&self.zero.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            macs: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            tick: u32::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -234,6 +234,8 @@ pub enum ConfigError {
     NoPorts { service: String, ports: Ports, protocol: Protocol },
     #[error("service `{service}`: backend {address} is listed twice")]
     Backend { service: String, address: IpAddr },
+    #[error("service `{service}`: backend {address} is {what}")]
+    Unusable { service: String, address: IpAddr, what: String },
     #[error("service `{service}`: {reason}")]
     Key { service: String, reason: String },
     #[error("service `{service}`: backend {address} of {delivery} must be of the family of {to}")]
@@ -427,6 +429,9 @@ impl Service {
         let mut addresses = BTreeSet::new();
         for backend in &self.backends {
             let address = backend.address;
+            if let Some(what) = unusable(address) {
+                return Err(ConfigError::Unusable { service: service(), address, what });
+            }
             if !addresses.insert(address) {
                 return Err(ConfigError::Backend { service: service(), address });
             }
@@ -597,6 +602,22 @@ const fn yes() -> bool {
 /// Whether a setting has the value that [`yes`] gives it.
 fn is_yes(value: &bool) -> bool {
     *value
+}
+
+/// Why no packet can be delivered to an address.
+fn unusable(address: IpAddr) -> Option<String> {
+    let what = match address.to_canonical() {
+        canonical if canonical != address => {
+            return Some(format!("an IPv4 address in IPv6: write {canonical}"));
+        }
+        one if one.is_unspecified() => "the unspecified address",
+        one if one.is_loopback() => "a loopback address: packets leave by an interface",
+        one if one.is_multicast() || one == IpAddr::V4(Ipv4Addr::BROADCAST) => {
+            "not the address of one host"
+        }
+        _ => return None,
+    };
+    Some(what.to_owned())
 }
 
 const fn one() -> u16 {

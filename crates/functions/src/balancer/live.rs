@@ -174,7 +174,7 @@ impl Live {
         Ok((0..tables).rev().filter(|table| !used.contains(table)).collect())
     }
 
-    fn sets(&self) -> BTreeSet<u32> {
+    pub(super) fn sets(&self) -> BTreeSet<u32> {
         self.services.values().map(|one| one.flags >> QUIC_SHIFT).collect()
     }
 }
@@ -596,7 +596,7 @@ pub(super) fn key_of(number: u16) -> [u8; 4] {
 /// `BALANCER_NONE`.
 pub const NONE: u16 = u16::MAX;
 /// `BALANCER_QUIC_SHIFT`.
-const QUIC_SHIFT: u32 = 16;
+pub(super) const QUIC_SHIFT: u32 = 16;
 /// `BALANCER_GONE`.
 const GONE: u8 = 4;
 /// The key of maps with one entry.

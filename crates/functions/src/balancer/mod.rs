@@ -16,6 +16,7 @@ mod memory;
 mod nat;
 mod object;
 mod outer;
+mod own;
 pub mod quic;
 mod service;
 pub mod sync;
@@ -36,6 +37,7 @@ pub use live::{
 pub use memory::Remembered;
 pub use nat::{NAT_ENTRIES, NAT_GROUPS, nat_flows};
 pub use outer::wrap;
+pub use own::{Ingress, set_own, set_vlans};
 pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
 pub use translation::{NatMaps, Translation, TranslationState};
 
@@ -66,5 +68,9 @@ pub const COUNTS: &str = "balancer_counts";
 pub const FLOWS: &str = "balancer_flows";
 /// Name of the map of events.
 pub const EVENTS: &str = "balancer_events";
+/// Name of the map of the MAC addresses that frames to a balancer have.
+pub const OWN: &str = "balancer_own";
+/// Name of the map of VLAN devices by which backends are reached.
+pub const VLANS: &str = "balancer_vlans";
 /// Name of the map of the interfaces that packets may leave by.
 pub const TX: &str = "xway_tx";

@@ -30,7 +30,7 @@ impl Config {
                 BACKENDS | HOPS | COUNTS => room(backends, MOST_BACKENDS),
                 TABLES => (tables * SLOTS * 2 / abi::Line::SIZE) as u32,
                 FLOWS => lines,
-                quic::CONFIGS => (sets * QUIC_CONFIGS) as u32,
+                quic::CONFIGS => sets as u32 * quic::EACH,
                 quic::IDS => id_lines as u32,
                 _ => continue,
             };

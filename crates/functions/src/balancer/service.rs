@@ -273,6 +273,30 @@ mod tests {
     }
 
     #[test]
+    fn backends_that_no_packet_can_reach_are_refused() {
+        let check = |addresses: &[&str]| {
+            let mut config = config(&[("192.0.2.1", "80")]);
+            let backends = addresses.iter().map(|one| one.parse().unwrap());
+            config.services[0].backends = backends.map(super::super::Backend::new).collect();
+            config.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&["10.0.1.7", "fd00::7", "169.254.0.7"]), Ok(()));
+        for (address, what) in [
+            ("::ffff:10.0.1.7", "an IPv4 address in IPv6: write 10.0.1.7"),
+            ("0.0.0.0", "the unspecified address"),
+            ("::", "the unspecified address"),
+            ("127.0.0.1", "a loopback address"),
+            ("::1", "a loopback address"),
+            ("224.0.0.9", "not the address of one host"),
+            ("255.255.255.255", "not the address of one host"),
+            ("ff02::1", "not the address of one host"),
+        ] {
+            let error = check(&["10.0.1.7", address]).unwrap_err();
+            assert!(error.contains(what), "{address}: {error}");
+        }
+    }
+
+    #[test]
     fn masks_of_sources_are_of_their_first_bits() {
         assert_eq!(source_mask(128), [u64::MAX; 2]);
         assert_eq!(source_mask(0), [0; 2]);

@@ -497,46 +497,6 @@ impl Network {
     }
 }
 
-/// `struct route_port`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Port {
-    pub mac: u64,
-    pub ifindex: u32,
-    pub device: u32,
-    pub outer: [u8; 4],
-    pub inner: [u8; 4],
-    pub epoch: u32,
-    pub zero: u32,
-}
-
-impl Port {
-    pub const SIZE: usize = 32;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..8].copy_from_slice(&self.mac.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.ifindex.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.device.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.outer);
-        bytes[20..24].copy_from_slice(&self.inner);
-        bytes[24..28].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.zero.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            mac: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
-            ifindex: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            device: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
-            outer: array::from_fn(|i| bytes[16 + i]),
-            inner: array::from_fn(|i| bytes[20 + i]),
-            epoch: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
-        }
-    }
-}
-
 /// `struct route_processor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Processor {
@@ -741,6 +701,46 @@ impl Way {
             mac: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             turn: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
             arrival: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+        }
+    }
+}
+
+/// `struct xway_port`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port {
+    pub mac: u64,
+    pub ifindex: u32,
+    pub device: u32,
+    pub outer: [u8; 4],
+    pub inner: [u8; 4],
+    pub epoch: u32,
+    pub zero: u32,
+}
+
+impl Port {
+    pub const SIZE: usize = 32;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.mac.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.ifindex.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.device.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.outer);
+        bytes[20..24].copy_from_slice(&self.inner);
+        bytes[24..28].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.zero.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            mac: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            ifindex: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            device: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            outer: array::from_fn(|i| bytes[16 + i]),
+            inner: array::from_fn(|i| bytes[20 + i]),
+            epoch: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
         }
     }
 }

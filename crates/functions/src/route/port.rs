@@ -79,7 +79,7 @@ impl Port {
         Self { ifindex, mac, device: ifindex, tags: Tags::NONE }
     }
 
-    fn entry(&self) -> abi::Port {
+    pub(crate) fn entry(&self) -> abi::Port {
         let mac = self.mac.unwrap_or_default();
         let mac = mac.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let (outer, inner) = self.tags.to_bytes();

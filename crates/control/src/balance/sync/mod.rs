@@ -9,6 +9,7 @@ mod memory;
 mod options;
 mod pull;
 mod runner;
+mod status;
 mod store;
 mod syncers;
 mod take_over;
@@ -23,7 +24,8 @@ use crate::target::Target;
 
 pub(super) use memory::FlowMemory;
 pub use options::SyncOptions;
-pub use runner::{PeerReport, SyncReport, Syncer};
+pub use runner::Syncer;
+pub use status::{PeerReport, SyncReport, SyncStatus};
 pub(crate) use syncers::Syncers;
 pub(super) use take_over::{continue_flows, from_peers, prepare, start};
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use functions::balancer::FLOWS;
 use functions::balancer::sync::wire::{Cells, Item, Message};
 use functions::balancer::sync::{CellMemory, News, now_units};
-use serde::Serialize;
 use sys::poll::{self, Watch};
 use sys::signal::Stop;
 use sys::thread::monotonic_ns;
@@ -18,51 +17,11 @@ use super::endpoint::{Endpoint, Received};
 use super::memory::FlowMemory;
 use super::options::SyncOptions;
 use super::pull::Pull;
+use super::status::{self, PeerReport, SyncReport};
 use super::store::{Known, Store, Tally, answer, entry};
 use crate::Control;
 use crate::error::{FunctionError, Result};
 use crate::target::Target;
-
-/// The synchronization of a balancer.
-#[derive(Clone, Debug, Serialize)]
-pub struct SyncReport {
-    /// Own address and UDP port.
-    pub listen: SocketAddr,
-    /// The other balancers.
-    pub peers: Vec<PeerReport>,
-    /// Flows that were sent because they changed, for each peer.
-    pub sent: u64,
-    /// Flows that arrived, by what they changed.
-    pub flows: BTreeMap<&'static str, u64>,
-    /// Flows whose backend is unknown here, or down.
-    pub unknown: u64,
-    /// Flows of a balancer whose `flows` is smaller than a 64th.
-    pub lines: u64,
-    /// Slots in which remembered flows are looked for because a peer has another backend.
-    pub watched: u64,
-    /// Datagrams that were refused, by reason.
-    pub refused: BTreeMap<&'static str, u64>,
-}
-
-/// Another balancer.
-#[derive(Clone, Debug, Serialize)]
-pub struct PeerReport {
-    /// Its address and UDP port.
-    pub address: SocketAddr,
-    /// Whether its process is known and has been heard in the last 3 seconds.
-    pub up: bool,
-    /// Whether its flows were all received since its process or this one began.
-    pub in_step: bool,
-    /// Seconds since it was last heard.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub heard: Option<f64>,
-    /// Datagrams that were sent to it.
-    pub sent: u64,
-    /// Datagrams that arrived and were fresh.
-    pub received: u64,
-    /// Datagrams of it that did not arrive.
-    pub lost: u64,
-}
 
 /// A balancer and its peers.
 #[derive(Debug)]
@@ -172,6 +131,8 @@ impl Syncer {
             self.check_unknown()?;
             self.endpoint.hello(self.state.memory.lines());
             self.hello_at = now + HELLO;
+            // What is shown may be missing; that the balancer is gone is found by `follow`.
+            let _ = status::keep(&self.control, &self.interface, self.report());
         }
         if self.scan_at <= now {
             let is_complete = self.send_news()?;
@@ -205,11 +166,11 @@ impl Syncer {
             listen: self.endpoint.address(),
             peers: peers.collect(),
             sent: self.sent,
-            flows: self.tally.flows.iter().map(|(what, count)| (what.label(), *count)).collect(),
+            flows: named(self.tally.flows.iter().map(|(what, count)| (what.label(), *count))),
             unknown: self.tally.unknown,
             lines: self.tally.lines,
             watched: self.tally.watched,
-            refused: refused.map(|(why, count)| (why.label(), *count)).collect(),
+            refused: named(refused.map(|(why, count)| (why.label(), *count))),
         }
     }
 
@@ -342,6 +303,10 @@ impl Syncer {
             }
         }
     }
+}
+
+fn named(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counts.map(|(what, count)| (what.to_owned(), count)).collect()
 }
 
 /// Time between two signs of life.

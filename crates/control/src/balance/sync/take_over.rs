@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use functions::balancer::sync::wire::{Item, Message};
 use functions::balancer::sync::{self, CellMemory, Flow, copies, merge, now_units};
-use functions::balancer::{self, Config, Live, Maps, Out};
+use functions::balancer::{self, Config, Maps, Out};
 use kernel::Map;
 use spec::Spec;
 use sys::poll::{self, Watch};
@@ -28,7 +28,7 @@ pub fn prepare(old: &Running, config: &Config, spec: &mut Spec) -> Result<Option
         return Ok(None);
     }
     let maps = old.maps()?;
-    sync::needs(spec, &Live::read(&maps.named())?, config);
+    sync::needs(spec, &maps.named(), config)?;
     Ok(Some(maps))
 }
 

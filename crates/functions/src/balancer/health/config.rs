@@ -113,6 +113,24 @@ enum BytesText {
 }
 
 impl Health {
+    /// Checks with the defaults of the file.
+    #[must_use]
+    pub fn new(check: Check) -> Self {
+        Self {
+            check,
+            port: None,
+            address: None,
+            source: None,
+            interval: interval(),
+            timeout: timeout(),
+            rise: rise(),
+            fall: fall(),
+            hold: hold(),
+            longest_hold: longest_hold(),
+            most: most(),
+        }
+    }
+
     /// What cannot be, of the checks of a service of this family that has this port.
     pub(crate) fn contradiction(&self, is_ipv4: bool, port: Option<u16>) -> Option<String> {
         let has_port = self.check == Check::Icmp || self.port.or(port).is_some_and(|one| one != 0);

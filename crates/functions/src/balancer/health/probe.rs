@@ -32,7 +32,9 @@ pub struct Probe {
 #[derive(Clone, Debug)]
 enum Exchange {
     Stream(Stream),
-    Datagram(Udp),
+    /// What failed so far: nothing in an answer proves that it is the service's, so a right one is
+    /// awaited until the deadline.
+    Datagram(Udp, Option<Reason>),
     /// Sequence number and payload of the request.
     Echo(u16, [u8; 8]),
 }
@@ -53,7 +55,7 @@ impl Probe {
             Check::Http(http) => {
                 Exchange::Stream(Stream::new(token as u32, Some((http, ends.service, port))))
             }
-            Check::Udp(udp) => Exchange::Datagram(udp.clone()),
+            Check::Udp(udp) => Exchange::Datagram(udp.clone(), None),
             Check::Icmp => Exchange::Echo(token as u16, token.to_be_bytes()),
         };
         let deadline = now + health.timeout.0;
@@ -65,7 +67,7 @@ impl Probe {
     pub fn key(&self) -> (IpProtocol, u16) {
         let protocol = match self.exchange {
             Exchange::Stream(_) => IpProtocol::TCP,
-            Exchange::Datagram(_) => IpProtocol::UDP,
+            Exchange::Datagram(..) => IpProtocol::UDP,
             Exchange::Echo(..) => IpProtocol::ICMP,
         };
         (protocol, self.own)
@@ -89,6 +91,7 @@ impl Probe {
         if now >= self.deadline {
             let reason = match &self.exchange {
                 Exchange::Stream(stream) if stream.is_open() => Reason::Incomplete,
+                Exchange::Datagram(_, Some(reason)) => *reason,
                 _ => Reason::Timeout,
             };
             return Step { send: self.goodbye(), outcome: Some(Err(reason)) };
@@ -106,9 +109,14 @@ impl Probe {
     pub fn receive(&mut self, received: &Received<'_>) -> Step {
         if let Kind::Unreachable { from, to, transport, .. } = received.kind {
             let is_own = from == self.ends.own && to == self.ends.service;
-            let is_known = is_own && self.is_quoted(transport);
-            let outcome = is_known.then_some(Err(Reason::Unreachable));
-            return Step { send: Vec::new(), outcome };
+            if !is_own || !self.is_quoted(transport) {
+                return Step::default();
+            }
+            if let Exchange::Datagram(_, failed) = &mut self.exchange {
+                *failed = Some(Reason::Unreachable);
+                return Step::default();
+            }
+            return Step { send: Vec::new(), outcome: Some(Err(Reason::Unreachable)) };
         }
         if (received.from, received.to) != (self.ends.service, self.ends.own) {
             return Step::default();
@@ -120,10 +128,12 @@ impl Probe {
                 let send = segments.iter().map(|one| one.packet(ends, ports)).collect();
                 Step { send, outcome }
             }
-            (Exchange::Datagram(udp), Kind::Udp { source, payload, .. }) if source == self.port => {
+            (Exchange::Datagram(udp, failed), Kind::Udp { source, payload, .. })
+                if source == self.port =>
+            {
                 let is_expected = payload.starts_with(&udp.expect.0);
-                let outcome = if is_expected { Ok(()) } else { Err(Reason::Unexpected) };
-                Step { send: Vec::new(), outcome: Some(outcome) }
+                *failed = (!is_expected).then_some(Reason::Unexpected);
+                Step { send: Vec::new(), outcome: is_expected.then_some(Ok(())) }
             }
             (Exchange::Echo(number, sent), Kind::Reply { sequence, payload, .. }) => {
                 let is_own = sequence == *number && payload == sent;
@@ -137,7 +147,9 @@ impl Probe {
     fn current(&self) -> Vec<u8> {
         match &self.exchange {
             Exchange::Stream(stream) => stream.current().packet(self.ends, (self.own, self.port)),
-            Exchange::Datagram(udp) => wire::datagram(self.ends, self.own, self.port, &udp.send.0),
+            Exchange::Datagram(udp, _) => {
+                wire::datagram(self.ends, self.own, self.port, &udp.send.0)
+            }
             Exchange::Echo(sequence, payload) => {
                 wire::echo(self.ends, self.own, *sequence, payload)
             }
@@ -163,7 +175,7 @@ impl Probe {
             Exchange::Stream(stream) => {
                 [[a, b], [c, d]] == ports && stream.sent(u32::from_be_bytes([e, f, g, h]))
             }
-            Exchange::Datagram(_) => [[a, b], [c, d]] == ports,
+            Exchange::Datagram(..) => [[a, b], [c, d]] == ports,
             Exchange::Echo(sequence, _) => {
                 [[e, f], [g, h]] == [self.own.to_be_bytes(), sequence.to_be_bytes()]
             }

@@ -20,5 +20,7 @@ pub(super) use set::{Place, Set, end, lines, named};
 pub const CONFIGS: &str = "balancer_quic";
 /// Name of the map of server ids.
 pub const IDS: &str = "balancer_ids";
+/// Entries of a set in the map of configurations: `QUIC_ROTATIONS`.
+pub(super) const EACH: u32 = 8;
 /// Most bytes of server id and nonce: an id has at most 20 bytes in QUIC versions 1 and 2.
 const MOST_LENGTH: usize = 19;

@@ -113,6 +113,11 @@ impl<'a, M: Map> Place<'a, M> {
         Ok(place)
     }
 
+    /// Number of lines that the sets have.
+    pub fn lines_used(&self) -> u32 {
+        self.used.values().sum()
+    }
+
     pub fn read(&self, number: u32) -> Result<Set, M::Error> {
         Set::read(self.configs, self.ids, number)
     }

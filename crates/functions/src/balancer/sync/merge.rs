@@ -1,6 +1,6 @@
 //! What a flow of a peer changes here, by the ranks of `bpf/balancer/flow.h`.
 
-use super::{FLOW, Flow, LIFE, NOTE, NOTE_BITS, TIME, WAYS, YOUNG};
+use super::{FLOW, Flow, LIFE, NOTE, TIME, WAYS, YOUNG};
 
 /// The memory of flows, while the program uses it.
 pub trait CellMemory {
@@ -53,12 +53,6 @@ impl Merged {
             Self::Raced => "raced",
         }
     }
-}
-
-/// The monotonic clock in units of notes, the finest of cells.
-#[must_use]
-pub const fn now_units(nanoseconds: u64) -> u64 {
-    nanoseconds >> (31 - NOTE_BITS)
 }
 
 /// Lines here that have the flows of a line of a memory with another size. A smaller memory does

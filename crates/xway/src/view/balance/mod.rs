@@ -110,8 +110,12 @@ fn balancer(report: &BalancerReport) -> String {
     } else {
         format!("memory of flows: {}", events.join(", "))
     };
-    let announced = announced(report);
-    format!("{}\n{table}\n{memory}{announced}", report.interface)
+    let sync = report.sync.as_ref().map(|status| match &status.report {
+        Some(report) if status.running => format!("\n{}", sync(report)),
+        _ => "\nno process synchronizes it: run `xway daemon`, or `xway balance sync`".to_owned(),
+    });
+    let (announced, sync) = (announced(report), sync.unwrap_or_default());
+    format!("{}\n{table}\n{memory}{announced}{sync}", report.interface)
 }
 
 /// A line with the services that are announced, and one with those that are not; empty if the file
@@ -141,7 +145,7 @@ fn sync(report: &SyncReport) -> String {
         };
         format!("  {address}: {state}, {lost} datagrams lost")
     });
-    let counts = |all: &BTreeMap<&'static str, u64>| {
+    let counts = |all: &BTreeMap<String, u64>| {
         all.iter().map(|(what, count)| format!("{what} {count}")).collect::<Vec<_>>().join(", ")
     };
     let mut lines = vec![format!("synchronizing as {}", report.listen)];
