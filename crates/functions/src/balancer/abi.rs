@@ -130,11 +130,13 @@ pub enum Reason {
     NatFull = 19,
     NoFlow = 20,
     Ttl = 21,
-    OtherHost = 22,
+    ReturnedByStack = 22,
+    NatBusy = 23,
+    OtherHost = 24,
 }
 
 impl Reason {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -157,6 +159,8 @@ impl Reason {
         Self::NatFull,
         Self::NoFlow,
         Self::Ttl,
+        Self::ReturnedByStack,
+        Self::NatBusy,
         Self::OtherHost,
     ];
 
@@ -185,6 +189,8 @@ impl Reason {
             Self::NatFull => "nat-full",
             Self::NoFlow => "no-flow",
             Self::Ttl => "ttl",
+            Self::ReturnedByStack => "returned-by-stack",
+            Self::NatBusy => "nat-busy",
             Self::OtherHost => "other-host",
         }
     }

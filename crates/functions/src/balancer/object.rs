@@ -80,8 +80,6 @@ const FREE_SERVICES: usize = 2;
 const FREE_SETS: usize = 4;
 /// Lines of QUIC server ids beyond those of the services.
 const FREE_LINES: usize = 256;
-/// `QUIC_ROTATIONS`.
-const QUIC_CONFIGS: usize = 8;
 /// Flows that can be remembered without a setting: 16 MiB. Notes of a million SYNs a second survive
 /// for two seconds in it, which is longer than handshakes take.
 const FLOWS_KEPT: u32 = 1 << 20;
