@@ -60,6 +60,7 @@ pub mod ndr;
 pub mod program;
 pub mod rate;
 pub mod replay;
+pub mod scan;
 pub mod sink;
 mod stamp;
 pub mod stream;

@@ -1,0 +1,45 @@
+//! `Error`: why a scan cannot be planned.
+
+use std::net::IpAddr;
+
+use packet::ParseError;
+
+/// Why a scan cannot be planned.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A text does not describe targets.
+    #[error(transparent)]
+    Text(#[from] ParseError),
+    /// A line of a file does not describe targets.
+    #[error("line {line}: {reason}")]
+    Line { line: usize, reason: ParseError },
+    /// No target was named.
+    #[error("there are no targets: name networks, ranges or addresses")]
+    Empty,
+    /// Each target is excluded.
+    #[error("all {blocked} addresses are excluded")]
+    AllBlocked { blocked: u128 },
+    /// More targets than an order can number.
+    #[error("there are more than 2^128 targets: name fewer addresses or ports")]
+    TooMany,
+    /// A pattern with too many addresses.
+    #[error("`{text}` has more than 2^64 addresses: name fewer subnets or hosts")]
+    LargePattern { text: String },
+    /// A large pattern that shares addresses with another target.
+    #[error(
+        "`{text}` has more than {max} subnets and overlaps another target between {first} and \
+         {last}: name the overlapping part only once",
+        max = super::target::EXPANDED
+    )]
+    Overlap { text: String, first: IpAddr, last: IpAddr },
+    /// An address outside of private networks.
+    #[error(
+        "{address} is not in a private or documentation network: public addresses are scanned \
+         only with --public, and --contact with a page that explains the scan"
+    )]
+    Public { address: IpAddr },
+    /// A shard that does not exist.
+    #[error("invalid shard `{text}`: expected I/N, with I from 1 to N")]
+    Shard { text: String },
+}
