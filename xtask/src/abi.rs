@@ -124,6 +124,7 @@ const HALVES: &[(&str, &str, &str)] = &[
     ("quic", "balancer", "crates/functions/src/balancer/quic"),
     ("redirect", "redirect", "crates/xsk/src/steer/redirect"),
     ("route", "route", "crates/functions/src/route"),
+    ("scan", "scan_probe", "crates/traffic/src/scan"),
     ("sink", "sink", "crates/traffic/src/sink"),
     ("tcp", "tcp", "crates/traffic/src/tcp"),
     ("transmit", "transmit", "crates/traffic/src/transmit"),

@@ -39,6 +39,9 @@ pub enum Error {
          only with --public, and --contact with a page that explains the scan"
     )]
     Public { address: IpAddr },
+    /// A frame that cannot be a probe.
+    #[error("this frame cannot be a probe: {reason}")]
+    Frame { reason: &'static str },
     /// A shard that does not exist.
     #[error("invalid shard `{text}`: expected I/N, with I from 1 to N")]
     Shard { text: String },

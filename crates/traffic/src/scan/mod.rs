@@ -7,11 +7,17 @@
 //!
 //! Rule: all of this is arithmetic on numbers, the same in Rust and in the programs of `bpf/scan`.
 
+#[allow(dead_code, reason = "generated, with items that only the program uses")]
+mod abi;
 mod cookie;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod key;
 mod order;
 mod plan;
+mod probe;
+pub mod program;
 mod special;
 mod target;
 
@@ -20,5 +26,6 @@ pub use error::Error;
 pub use key::Key;
 pub use order::Order;
 pub use plan::{Plan, Shard};
+pub use probe::Probe;
 pub use special::{Reach, SPECIAL};
 pub use target::{Block, Pattern, Space, Targets};

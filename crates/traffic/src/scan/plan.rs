@@ -68,13 +68,18 @@ impl Plan {
         self.len() == 0
     }
 
+    /// The first index of this shard among all, and the distance to the next one.
+    pub const fn indexes(&self) -> (u128, u128) {
+        (self.shard.number as u128 - 1, self.shard.count as u128)
+    }
+
     /// The target of a probe of this shard.
     ///
     /// # Panics
     /// The index is not less than [`Plan::len`].
     pub fn target(&self, index: u128) -> SocketAddr {
-        let (first, count) = (u128::from(self.shard.number - 1), u128::from(self.shard.count));
-        let number = self.order.at(first + index * count);
+        let (first, stride) = self.indexes();
+        let number = self.order.at(first + index * stride);
         let ports = self.ports.len() as u128;
         let port = self.ports[(number % ports) as usize];
         SocketAddr::new(self.space.address(number / ports), port)
