@@ -28,6 +28,9 @@ pub enum Error {
     /// The interface, or its peer, cannot do this; the reason names the setting to change.
     #[error("{interface}: {reason}")]
     Interface { interface: String, reason: Box<InterfaceReason> },
+    /// A scan cannot be planned.
+    #[error(transparent)]
+    Scan(#[from] crate::scan::Error),
     /// A capture that is to be sent cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::Error),

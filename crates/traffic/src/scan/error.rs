@@ -42,6 +42,11 @@ pub enum Error {
     /// A frame that cannot be a probe.
     #[error("this frame cannot be a probe: {reason}")]
     Frame { reason: &'static str },
+    /// The table of targets that answered has a size that cannot be indexed.
+    #[error(
+        "the table of targets that answered must have a power of two bytes from 64, not {bytes}"
+    )]
+    SeenBytes { bytes: u64 },
     /// A shard that does not exist.
     #[error("invalid shard `{text}`: expected I/N, with I from 1 to N")]
     Shard { text: String },

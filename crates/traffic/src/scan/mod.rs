@@ -9,6 +9,7 @@
 
 #[allow(dead_code, reason = "generated, with items that only the program uses")]
 mod abi;
+pub mod answer;
 mod cookie;
 mod error;
 #[cfg(test)]
@@ -16,8 +17,10 @@ mod fixture;
 mod key;
 mod order;
 mod plan;
+mod ports;
 mod probe;
 pub mod program;
+mod report;
 mod special;
 mod target;
 
@@ -26,6 +29,8 @@ pub use error::Error;
 pub use key::Key;
 pub use order::Order;
 pub use plan::{Plan, Shard};
+pub use ports::Ports;
 pub use probe::Probe;
+pub use report::{PlanReport, TargetLine};
 pub use special::{Reach, SPECIAL};
 pub use target::{Block, Pattern, Space, Targets};

@@ -79,6 +79,16 @@ impl Probe {
         }
     }
 
+    /// Ports that probes come from.
+    pub const fn ports(&self) -> &RangeInclusive<u16> {
+        &self.ports
+    }
+
+    /// The protocol of the probes.
+    pub const fn protocol(&self) -> IpProtocol {
+        self.transport.protocol
+    }
+
     fn address<const N: usize>(&self, offset: usize) -> [u8; N] {
         *self.bytes[self.ip + offset..].first_chunk().expect("the IP header has addresses")
     }
@@ -106,7 +116,7 @@ impl Probe {
         }
         if let Some(source_port) = source_port {
             let count = u32::from(self.ports.end() - self.ports.start()) + 1;
-            let chosen = self.ports.start() + (u32::from(cookie.port()) * count >> 16) as u16;
+            let chosen = self.ports.start() + ((u32::from(cookie.port()) * count) >> 16) as u16;
             put(&mut bytes, source_port, &chosen.to_be_bytes());
         }
         if let Some(place) = place {
@@ -185,7 +195,7 @@ impl Transport {
     fn places(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let ports = [self.source_port, self.port].into_iter().flatten().map(|at| at..at + 2);
         let cookie = self.cookie.into_iter().map(|at| at..at + 4);
-        ports.chain(cookie).chain([self.check..self.check + 2])
+        ports.chain(cookie).chain(std::iter::once(self.check..self.check + 2))
     }
 }
 

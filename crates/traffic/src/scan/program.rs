@@ -9,9 +9,9 @@ use super::{Cookies, Order, Plan, Probe, Space};
 use crate::error::Result;
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/scan_probe.o");
+pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/scan.o");
 /// Name of the program in the object.
-pub const PROGRAM: &str = "scan_probe";
+pub const PROGRAM: &str = "xway_scan";
 
 /// The program of one thread. Probes are sent on the interface with this index; without one, they
 /// are passed on.

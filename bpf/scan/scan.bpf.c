@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /*
- * scan_probe: makes the probes of a scan, one of each frame that a generator passes to it.
+ * scan: makes the probes of a scan, one of each frame that a generator passes to it.
  *
  * The generator's program has restored the frame, waited until it is due, and counted it; this one
  * writes the next target into it and sends it. A frame for which there is no target is dropped.
@@ -26,7 +26,7 @@ struct {
 } scan_threads SEC(".maps");
 
 SEC("xdp")
-int scan_probe(struct xdp_md *ctx)
+int xway_scan(struct xdp_md *ctx)
 {
 	__u32 place = scan_thread;
 	struct scan_thread *thread = bpf_map_lookup_elem(&scan_threads, &place);
