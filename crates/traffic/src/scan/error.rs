@@ -47,6 +47,9 @@ pub enum Error {
         "the table of targets that answered must have a power of two bytes from 64, not {bytes}"
     )]
     SeenBytes { bytes: u64 },
+    /// A target of the other address family.
+    #[error("{address} is not of the address family of the probes: scan each family separately")]
+    Family { address: IpAddr },
     /// A shard that does not exist.
     #[error("invalid shard `{text}`: expected I/N, with I from 1 to N")]
     Shard { text: String },

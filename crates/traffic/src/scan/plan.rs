@@ -1,7 +1,7 @@
 //! `Plan`: the probes of a scan by index.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -66,6 +66,16 @@ impl Plan {
     /// Whether this shard has no probes, because there are fewer of them than shards.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Checks that all targets are of the family of the probes.
+    pub(super) fn check_family(&self, is_ipv6: bool) -> Result<(), Error> {
+        let is_other = |address: &IpAddr| address.is_ipv6() != is_ipv6;
+        let firsts = self.space.blocks().iter().map(|block| self.space.address(block.rank));
+        match firsts.into_iter().find(is_other) {
+            Some(address) => Err(Error::Family { address }),
+            None => Ok(()),
+        }
     }
 
     /// The first index of this shard among all, and the distance to the next one.

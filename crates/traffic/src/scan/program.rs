@@ -12,6 +12,8 @@ use crate::error::Result;
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/scan.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_scan";
+/// Name of the global variable with the number of the thread.
+pub const THREAD: &str = "scan_thread";
 
 /// The program of one thread. Probes are sent on the interface with this index; without one, they
 /// are passed on.
@@ -26,7 +28,7 @@ pub fn prepare(plan: &Plan, probe: &Probe, cookies: &Cookies, thread: Thread) ->
     spec.set_global("scan_layout", &probe.layout().to_bytes())?;
     // The state of the family that is not probed is not read.
     spec.set_global("scan_begun", &[&begun[..], &begun].concat())?;
-    spec.set_global("scan_thread", &thread.number.to_le_bytes())?;
+    spec.set_global(THREAD, &thread.number.to_le_bytes())?;
     spec.set_global("scan_ifindex", &thread.ifindex.to_le_bytes())?;
     let space = plan.space();
     let lens = [(BLOCKS, space.blocks().len()), (PARTS, space.parts().len())];

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Serialize, Serializer};
 
-use super::Plan;
+use super::answer::{Answer, Reason};
+use super::{Counts, Plan};
 
 /// What a scan would send.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +52,83 @@ pub struct TargetLine {
 impl From<SocketAddr> for TargetLine {
     fn from(target: SocketAddr) -> Self {
         Self { ip: target.ip(), port: Some(target.port()).filter(|port| *port > 0) }
+    }
+}
+
+/// An answer as a line.
+#[derive(Clone, Debug, Serialize)]
+pub struct AnswerLine {
+    /// The target.
+    pub ip: IpAddr,
+    /// `null` for scans without ports.
+    pub port: Option<u16>,
+    /// `open`, `closed` or `unreachable`.
+    pub state: &'static str,
+    /// Sender of the answer, if it is not the target.
+    pub from: Option<IpAddr>,
+    /// Type and code of an ICMP error.
+    pub icmp: Option<(u8, u8)>,
+    /// Number of the pass.
+    pub pass: u64,
+}
+
+impl AnswerLine {
+    pub fn new(answer: &Answer, pass: u64) -> Self {
+        let TargetLine { ip, port } = answer.target.into();
+        Self {
+            ip,
+            port,
+            state: answer.state.label(),
+            from: Some(answer.from).filter(|from| *from != ip),
+            icmp: answer.icmp,
+            pass,
+        }
+    }
+}
+
+/// The result of a scan.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScanReport {
+    /// Probes that were planned.
+    pub targets: u64,
+    /// Probes that the interface accepted.
+    pub sent: u64,
+    /// Probes that it rejected, or that were not made because the scan was interrupted.
+    pub not_sent: u64,
+    /// Genuine answers, one of each target.
+    pub answers: u64,
+    pub open: u64,
+    pub closed: u64,
+    pub unreachable: u64,
+    /// Packets in the form of an answer, but without the cookie.
+    #[serde(rename = "false")]
+    pub forged: u64,
+    /// Further answers of targets that had answered.
+    pub doubled: u64,
+    /// Answers that were lost on this host, because they were not read in time.
+    pub lost_here: u64,
+    pub seconds: f64,
+}
+
+impl ScanReport {
+    /// The result of a scan of a number of probes.
+    pub fn new(targets: u64, counts: &Counts, seconds: f64) -> Self {
+        let of = |reason: Reason| counts.arrived.get(reason.label()).copied().unwrap_or(0);
+        let (open, closed) = (of(Reason::Open), of(Reason::Closed));
+        let unreachable = of(Reason::Unreachable);
+        Self {
+            targets,
+            sent: counts.sent,
+            not_sent: targets.saturating_sub(counts.sent),
+            answers: open + closed + unreachable,
+            open,
+            closed,
+            unreachable,
+            forged: of(Reason::False),
+            doubled: of(Reason::Doubled),
+            lost_here: of(Reason::RingFull),
+            seconds,
+        }
     }
 }
 

@@ -369,6 +369,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("lab up", &[("Create two connected hosts", "lab up two-hosts")]),
     (
+        "scan run",
+        &[
+            (
+                "Find the SSH servers of a network",
+                "scan run 10.0.0.0/16 --port 22 --dev eth1 --rate 50kpps",
+            ),
+            ("Find the hosts that answer echo requests", "scan run 10.0.0.0/16 --dev eth1"),
+        ],
+    ),
+    (
         "scan targets",
         &[
             (

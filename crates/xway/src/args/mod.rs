@@ -59,7 +59,7 @@ pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use route::{Refusals, RouteAction, RouteStartArgs, RouteStopArgs, RouteTopArgs, RouteWhyArgs};
 pub use run::{RunArgs, RuntimeArg};
-pub use scan::{ScanAction, ScanPlanArgs, ScanTargetsArgs, TargetArgs};
+pub use scan::{ProbeArg, ScanAction, ScanPlanArgs, ScanRunArgs, ScanTargetsArgs, TargetArgs};
 pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
 pub use top::TopArgs;

@@ -1,14 +1,21 @@
 //! `scan`: which targets, in which order.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use packet::Mac;
+use traffic::Rate;
 use traffic::scan::{Ports, Shard};
 
-use super::value::{ValueError, packet_rate};
+use super::generate::{Cpus, parse_cpus};
+use super::value::{ValueError, duration, packet_rate};
 
 #[derive(Debug, Subcommand)]
 pub enum ScanAction {
+    /// Probe each target once, and print its answer
+    Run(Box<ScanRunArgs>),
     /// List targets in the order in which they are probed, without sending
     Targets(ScanTargetsArgs),
     /// Show what a scan would send: targets, time, memory, rate per network
@@ -44,9 +51,10 @@ pub struct TargetArgs {
     #[arg(long, value_name = "I/N", default_value_t = Shard::ALL)]
     pub shard: Shard,
 
-    /// Seed of the order
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
+    /// Seed of the order, and of the cookies of `run`, which are as secret as it (default: 1; of
+    /// `run`, a random one)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 
     /// Number of the pass, from 1 on; each has another order
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -62,6 +70,55 @@ pub struct TargetArgs {
     /// https://scan.example.org
     #[arg(long, value_name = "URL", value_parser = contact)]
     pub contact: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ScanRunArgs {
+    #[command(flatten)]
+    pub targets: TargetArgs,
+
+    /// Interface that probes leave by, and answers arrive at (required)
+    #[arg(long, value_name = "IFACE")]
+    pub dev: String,
+
+    /// What is sent to each target (default: `syn` with --port, or else `icmp`)
+    #[arg(long, value_enum)]
+    pub probe: Option<ProbeArg>,
+
+    /// Probes a second of all threads together, such as 10kpps, or max
+    #[arg(long, value_name = "RATE", default_value = "10kpps")]
+    pub rate: Rate,
+
+    /// Source address of probes (default: an address of the interface)
+    #[arg(long, value_name = "ADDR")]
+    pub src: Option<IpAddr>,
+
+    /// Ethernet address of the next hop (default: that of the gateway to the first target)
+    #[arg(long, value_name = "MAC")]
+    pub next_hop: Option<Mac>,
+
+    /// Time for answers after the last probe
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = duration)]
+    pub wait: Duration,
+
+    /// Processors to send from, one thread each, such as 0,2..3
+    #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
+    pub cpus: Option<Cpus>,
+
+    /// Permit any rate on the interface that carries your own SSH session
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What a scan sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProbeArg {
+    /// TCP SYN; an open port is reset
+    Syn,
+    /// UDP without payload
+    Udp,
+    /// ICMP or ICMPv6 echo request
+    Icmp,
 }
 
 #[derive(Debug, Args)]

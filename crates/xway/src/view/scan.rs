@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use report::number::human;
-use traffic::scan::{PlanReport, TargetLine};
+use traffic::scan::{AnswerLine, PlanReport, ScanReport, TargetLine};
 
 use super::{Paint, View};
 
@@ -13,6 +13,30 @@ impl View for TargetLine {
             Some(port) => format!("{} {port}", self.ip),
             None => self.ip.to_string(),
         }
+    }
+}
+
+impl View for AnswerLine {
+    fn text(&self, paint: Paint) -> String {
+        let target = TargetLine { ip: self.ip, port: self.port }.text(paint);
+        let icmp = self.icmp.map(|(kind, code)| format!(" by ICMP {kind}/{code}"));
+        let from = self.from.map(|from| format!(" from {from}"));
+        let (icmp, from) = (icmp.unwrap_or_default(), from.unwrap_or_default());
+        format!("{target} {}{icmp}{from}", self.state)
+    }
+}
+
+impl View for ScanReport {
+    fn text(&self, _paint: Paint) -> String {
+        let Self { targets, sent, not_sent, answers, open, closed, unreachable, .. } = self;
+        let Self { forged, doubled, lost_here, seconds, .. } = self;
+        let rate = human(*sent as f64 / seconds.max(f64::MIN_POSITIVE), "pps");
+        [
+            format!("probes    {sent} of {targets} sent, {not_sent} not, {rate}"),
+            format!("answers   {answers}: {open} open, {closed} closed, {unreachable} unreachable"),
+            format!("others    {forged} false, {doubled} doubled, {lost_here} lost on this host"),
+        ]
+        .join("\n")
     }
 }
 

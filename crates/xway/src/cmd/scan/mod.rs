@@ -1,6 +1,8 @@
-//! `scan`: targets and plans of scans.
+//! `scan`: targets and plans of scans, and scans.
 //!
-//! Rule: files of targets are read after privileges were dropped.
+//! Rule: commands that send nothing read files after they dropped privileges.
+
+mod run;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -15,13 +17,15 @@ use crate::view::{Form, rendered};
 
 pub fn run(action: &ScanAction, context: &Context) -> Result<Exit> {
     match action {
+        ScanAction::Run(args) => run::run(args, context),
         ScanAction::Targets(args) => targets(args, context),
         ScanAction::Plan(args) => plan(args, context),
     }
 }
 
 fn targets(args: &ScanTargetsArgs, context: &Context) -> Result<Exit> {
-    let plan = read(&args.targets)?;
+    confine(&args.targets)?;
+    let plan = read(&args.targets, seeded(&args.targets))?;
     let count = args.count.map_or(plan.len(), |count| plan.len().min(count.into()));
     let form = if context.json { Form::JsonLine } else { Form::Text };
     let mut out = BufWriter::new(io::stdout().lock());
@@ -39,16 +43,25 @@ fn targets(args: &ScanTargetsArgs, context: &Context) -> Result<Exit> {
 }
 
 fn plan(args: &ScanPlanArgs, context: &Context) -> Result<Exit> {
-    let plan = read(&args.targets)?;
+    confine(&args.targets)?;
+    let plan = read(&args.targets, seeded(&args.targets))?;
     context.show(&PlanReport::new(&plan, args.rate))?;
     Ok(Exit::Done)
 }
 
-/// The plan of one pass.
-fn read(args: &TargetArgs) -> Result<Plan> {
+/// Confines a command that sends nothing.
+fn confine(args: &TargetArgs) -> Result<()> {
     let mut named = confine::begin()?;
     args.targets.iter().chain(&args.blocklist).for_each(|path| named.input(path));
-    named.end()?;
+    named.end()
+}
+
+fn seeded(args: &TargetArgs) -> Key {
+    Key::from_seed(args.seed.unwrap_or(1))
+}
+
+/// The plan of one pass.
+fn read(args: &TargetArgs, key: Key) -> Result<Plan> {
     let mut targets = Targets::default();
     if args.public {
         targets.set_reach(Reach::Public);
@@ -66,8 +79,7 @@ fn read(args: &TargetArgs) -> Result<Plan> {
         targets.exclude_lines(&text(path)?).with_context(|| path.display().to_string())?;
     }
     let ports = args.port.clone().map(Vec::from).unwrap_or_default();
-    let (key, pass) = (Key::from_seed(args.seed), args.pass - 1);
-    Ok(Plan::new(targets.build()?, ports, key, pass, args.shard)?)
+    Ok(Plan::new(targets.build()?, ports, key, args.pass - 1, args.shard)?)
 }
 
 fn text(path: &Path) -> Result<String> {
