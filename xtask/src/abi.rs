@@ -65,7 +65,7 @@ fn generate(function: &str, program: &str, object: &Path) -> Result<String> {
     let bytes = fs::read(object).context("run `cargo xtask bpf` first")?;
     let spec = Spec::parse(function, &bytes)?;
     let btf = spec.btf.context("the object has no BTF")?;
-    let mut text = rust::head(function, program);
+    let mut text = rust::head(function, &folder(program)?, program);
     for (struct_name, owner, import) in SHARED {
         let imports = function == program && function != *owner;
         if imports && btf.find_all(struct_name).next().is_some() {
@@ -79,6 +79,15 @@ fn generate(function: &str, program: &str, object: &Path) -> Result<String> {
         text.push_str(&rust::definition(&btf, function, ty)?);
     }
     Ok(text)
+}
+
+/// The folder of `bpf` that has the source of a program.
+fn folder(program: &str) -> Result<String> {
+    let source = format!("{program}.bpf.c");
+    let folders = fs::read_dir(root::path().join("bpf")).context("bpf")?;
+    let found = folders.flatten().find(|folder| folder.path().join(&source).exists());
+    let found = found.with_context(|| format!("no folder of bpf has {source}"))?;
+    Ok(found.file_name().to_string_lossy().into_owned())
 }
 
 /// Whether the Rust half needs this type, too.
@@ -118,6 +127,7 @@ const SHARED: &[(&str, &str, &str)] = &[
 
 /// What types are named after, the program that has them, and the folder of its Rust half.
 const HALVES: &[(&str, &str, &str)] = &[
+    ("answer", "answer", "crates/traffic/src/scan/answer"),
     ("backend", "backend", "crates/functions/src/backend"),
     ("balancer", "balancer", "crates/functions/src/balancer"),
     ("capture", "capture", "crates/functions/src/capture"),
@@ -127,6 +137,7 @@ const HALVES: &[(&str, &str, &str)] = &[
     ("quic", "balancer", "crates/functions/src/balancer/quic"),
     ("redirect", "redirect", "crates/xsk/src/steer/redirect"),
     ("route", "route", "crates/functions/src/route"),
+    ("scan", "scan", "crates/traffic/src/scan"),
     ("sink", "sink", "crates/traffic/src/sink"),
     ("tcp", "tcp", "crates/traffic/src/tcp"),
     ("transmit", "transmit", "crates/traffic/src/transmit"),

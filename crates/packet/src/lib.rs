@@ -37,6 +37,7 @@ mod mac;
 mod port;
 mod prefix;
 pub mod quantity;
+mod siphash;
 pub mod tcp_flag;
 mod vlan_tag;
 mod walk;
@@ -49,6 +50,7 @@ pub use ip_protocol::IpProtocol;
 pub use mac::Mac;
 pub use port::Port;
 pub use prefix::{Prefix, mask4, mask6, network_contains};
+pub use siphash::{SipHash, siphash};
 pub use vlan_tag::VlanTag;
 pub use walk::{Fragment, Header, Invalid, IpPacket, Layer, Limits, Walk};
 

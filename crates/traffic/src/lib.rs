@@ -60,6 +60,7 @@ pub mod ndr;
 pub mod program;
 pub mod rate;
 pub mod replay;
+pub mod scan;
 pub mod sink;
 mod stamp;
 pub mod stream;
@@ -67,7 +68,7 @@ pub mod tcp;
 pub mod template;
 mod transmit;
 
-pub use error::{ConfigError, Error, InterfaceReason, Result};
+pub use error::{ConfigError, Error, InterfaceReason, Result, ScanError};
 pub use histogram::{Histogram, Quantiles};
 pub use rate::{Profile, Rate};
 pub use stamp::{Expect, Kind, Stamp};

@@ -72,6 +72,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Debug(args) => cmd::debug::run(&args, context),
         Command::Gen(args) => cmd::generate::run(&args, context),
         Command::Sink(args) => cmd::sink::run(&args, context),
+        Command::Scan(action) => cmd::scan::run(&action, context),
         Command::Xsk(action) => cmd::xsk::run(&action, context),
         Command::Bench(action) => cmd::bench::run(&action, context),
         Command::Prog(action) => cmd::prog::run(&action, context),

@@ -7,6 +7,7 @@ mod generator_recycled;
 mod ndr;
 mod program;
 mod replay;
+mod scan;
 mod sink;
 mod tcp;
 

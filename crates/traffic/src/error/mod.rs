@@ -2,9 +2,11 @@
 
 mod config;
 mod interface;
+mod scan;
 
 pub use config::ConfigError;
 pub use interface::InterfaceReason;
+pub use scan::ScanError;
 
 use crate::stream;
 use crate::template::InvalidTemplate;
@@ -28,6 +30,9 @@ pub enum Error {
     /// The interface, or its peer, cannot do this; the reason names the setting to change.
     #[error("{interface}: {reason}")]
     Interface { interface: String, reason: Box<InterfaceReason> },
+    /// A scan cannot be planned.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
     /// A capture that is to be sent cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::Error),

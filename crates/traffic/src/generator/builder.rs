@@ -43,6 +43,7 @@ impl Builder {
     pub fn new(plan: &Plan) -> Result<Self> {
         let user_program = match &plan.config.action {
             Action::Program { object, name } => Some(UserProgram::read(object, name.as_deref())?),
+            Action::Complete(completion) => Some(UserProgram::completing(completion)),
             Action::Transmit | Action::Inject => None,
         };
         Ok(Self { user_program, shared: OnceLock::new() })
@@ -51,7 +52,7 @@ impl Builder {
     /// Builds the program of one thread, with the `kept` maps of its previous program.
     pub fn build(&self, plan: &Plan, place: usize, pace: &Pace, kept: &[Map]) -> Result<Built> {
         let made = compile(plan, place, pace)?;
-        let object = self.load(&made, kept)?;
+        let object = self.load(&made, place, kept)?;
         for (name, values) in &made.tables {
             fill(object.map(name)?, values)?;
         }
@@ -60,7 +61,7 @@ impl Builder {
             Load::Recording(_) => false,
         };
         let ingress_ifindex = match plan.config.action {
-            Action::Transmit => 0,
+            Action::Transmit | Action::Complete(_) => 0,
             Action::Inject | Action::Program { .. } => plan.interface.ifindex.0,
         };
         let input = Input { packet: made.frame, ingress_ifindex, ..Input::default() };
@@ -81,13 +82,13 @@ impl Builder {
         }
     }
 
-    fn load(&self, made: &Made, kept: &[Map]) -> Result<Object> {
+    fn load(&self, made: &Made, place: usize, kept: &[Map]) -> Result<Object> {
         let known = self.shared.get().into_iter().flatten();
         let reuse = kept.iter().chain(known);
         let reuse = reuse.map(|map| Ok((map.name().to_owned(), map.duplicate()?)));
         let reuse = reuse.collect::<Result<_>>()?;
         match &self.user_program {
-            Some(user_program) => user_program.load(&made.spec, reuse),
+            Some(user_program) => user_program.load(&made.spec, place, reuse),
             None => {
                 let options = LoadOptions { reuse, ..LoadOptions::default() };
                 Ok(Object::load(&made.spec, &options)?)

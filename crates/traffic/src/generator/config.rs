@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use spec::Spec;
+
 use crate::rate::{Profile, Rate};
 use crate::replay::Recording;
 use crate::template::Template;
@@ -57,6 +59,26 @@ pub enum Action {
     /// Into this XDP program, as if the interface had received the frame; the program's verdict is
     /// executed. `object` is an object file; without a `name` it must have exactly one XDP program.
     Program { object: Vec<u8>, name: Option<String> },
+    /// Through this program, which completes each frame and sends it out of the interface.
+    Complete(Box<Completion>),
+}
+
+/// A program that completes frames. Each thread has its own copy, and all of them share its maps,
+/// except for its constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    pub spec: Spec,
+    /// Name of the program.
+    pub program: String,
+    /// Name of the global variable, of 32 bits, that gets the number of the thread.
+    pub thread: String,
+}
+
+impl Action {
+    /// Whether frames leave by the interface.
+    pub(super) const fn transmits(&self) -> bool {
+        matches!(self, Self::Transmit | Self::Complete(_))
+    }
 }
 
 /// When headers are rewritten for each frame. Frames are recycled, so the changes of a receiver

@@ -29,7 +29,7 @@ use std::thread::{self, JoinHandle};
 
 use kernel::Map;
 
-pub use config::{Action, Config, Load, Rewrite};
+pub use config::{Action, Completion, Config, Load, Rewrite};
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
 pub use summary::{Interval, StreamFrames, Summary};
 

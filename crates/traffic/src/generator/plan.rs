@@ -29,14 +29,14 @@ impl Plan {
         let cpus = cpus(&config)?;
         let (longest, mean_len) = lengths(&config.load)?;
         let interface = Interface::find(&config.interface)?;
-        if config.action == Action::Transmit {
+        if config.action.transmits() {
             interface.check_transmit(longest)?;
         }
         let rewrite = match config.rewrite {
             Rewrite::Always => true,
             Rewrite::Never => false,
             // The stack, and the receivers of its frames, access the same memory, too.
-            Rewrite::Auto => config.action != Action::Transmit || interface.is_veth(),
+            Rewrite::Auto => !config.action.transmits() || interface.is_veth(),
         };
         let plan = Self { config, interface, rewrite, cpus, mean_len };
         plan.pacer(&plan.config.profile)?;
@@ -70,14 +70,14 @@ impl Plan {
     pub fn exit(&self) -> Exit {
         match self.config.action {
             Action::Transmit => Exit::Redirect(self.interface.ifindex),
-            Action::Inject | Action::Program { .. } => Exit::Pass,
+            Action::Inject | Action::Program { .. } | Action::Complete(_) => Exit::Pass,
         }
     }
 
     /// The interface that appears to receive the frames.
     pub fn source(&self) -> Ifindex {
         match self.config.action {
-            Action::Transmit => LOOPBACK,
+            Action::Transmit | Action::Complete(_) => LOOPBACK,
             Action::Inject | Action::Program { .. } => self.interface.ifindex,
         }
     }

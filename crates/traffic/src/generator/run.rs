@@ -41,10 +41,12 @@ impl Run {
         let lanes = (0..plan.cpus.len()).map(lane).collect::<Result<_>>()?;
         let (transmit, blind) = match plan.config.action {
             Action::Inject => (None, None),
-            Action::Transmit | Action::Program { .. } => match Transmit::watch(plan.source()) {
-                Ok(transmit) => (Some(transmit), None),
-                Err(error) => (None, Some(format!("the kernel's tracepoints: {error}"))),
-            },
+            Action::Transmit | Action::Program { .. } | Action::Complete(_) => {
+                match Transmit::watch(plan.source()) {
+                    Ok(transmit) => (Some(transmit), None),
+                    Err(error) => (None, Some(format!("the kernel's tracepoints: {error}"))),
+                }
+            }
         };
         Ok(Self { plan, builder, lanes, transmit, blind: Mutex::new(blind) })
     }
@@ -79,9 +81,9 @@ impl Run {
         let given = self.given();
         let not_sent = outcome.lost();
         // During a batch, the accepted frames are not fully counted yet.
-        let sent = match (&self.plan.config.action, &self.transmit) {
-            (Action::Transmit, Some(_)) => outcome.sent,
-            _ => given.saturating_sub(not_sent),
+        let sent = match self.plan.config.action.transmits() && self.transmit.is_some() {
+            true => outcome.sent,
+            false => given.saturating_sub(not_sent),
         };
         let elapsed = self.first().map_or(0, |first| {
             let now = sys::thread::monotonic_ns();
@@ -106,10 +108,7 @@ impl Run {
     pub fn check_outcome(&self) {
         let outcome = self.outcome();
         let (given, reported) = (self.given(), outcome.sent + outcome.lost());
-        if self.transmit.is_some()
-            && self.plan.config.action == Action::Transmit
-            && reported != given
-        {
+        if self.transmit.is_some() && self.plan.config.action.transmits() && reported != given {
             let why = format!("the kernel's tracepoints reported {reported} of {given} frames");
             *lock(&self.blind) = Some(why);
         }

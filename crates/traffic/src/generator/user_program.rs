@@ -10,6 +10,7 @@ use spec::asm::{self, Assembler, Helper, Reg};
 use spec::compose::{self, Link, SlotTotals, VERDICTS_MAP, VerdictSet, slots};
 use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
 
+use super::config::Completion;
 use crate::error::{ConfigError, Result};
 use crate::program::abi;
 
@@ -18,6 +19,8 @@ use crate::program::abi;
 pub(super) struct UserProgram {
     spec: Spec,
     program: String,
+    /// The global variable that gets the number of the thread. Such a program is always composed.
+    thread: Option<String>,
     /// The loaded program, if it is called instead of composed: once for all threads.
     called: OnceLock<Object>,
 }
@@ -35,15 +38,35 @@ impl UserProgram {
                 return Err(ConfigError::ProgramName { names: names.join(", ") }.into());
             }
         };
-        Ok(Self { spec, program, called: OnceLock::new() })
+        Ok(Self { spec, program, thread: None, called: OnceLock::new() })
     }
 
-    /// Loads the generator's program, followed by this one.
-    pub fn load(&self, front: &Spec, reuse: Vec<(String, Map)>) -> Result<Object> {
+    /// A program that completes frames.
+    pub fn completing(completion: &Completion) -> Self {
+        let Completion { spec, program, thread } = completion.clone();
+        Self { spec, program, thread: Some(thread), called: OnceLock::new() }
+    }
+
+    /// Loads the generator's program of a thread, followed by this one.
+    pub fn load(
+        &self,
+        front: &Spec,
+        place: usize,
+        mut reuse: Vec<(String, Map)>,
+    ) -> Result<Object> {
         let programs = Some(vec![abi::PROGRAM.to_owned()]);
+        if let Some(thread) = &self.thread {
+            // Constants differ by thread.
+            reuse.retain(|(name, _)| !name.contains(".rodata"));
+            let options = LoadOptions { programs, reuse, ..LoadOptions::default() };
+            let mut spec = self.spec.clone();
+            spec.set_global(thread, &(place as u32).to_le_bytes())?;
+            let whole = self.compose(front, &spec).map_err(ConfigError::Compose)?;
+            return Ok(Object::load(&whole, &options)?);
+        }
         let options = LoadOptions { programs, reuse, ..LoadOptions::default() };
         if self.called.get().is_none()
-            && let Ok(whole) = self.compose(front)
+            && let Ok(whole) = self.compose(front, &self.spec)
         {
             match Object::load(&whole, &options) {
                 // The composed program is too large; other errors appear when the program is loaded
@@ -60,10 +83,10 @@ impl UserProgram {
         self.called.get().map_or(shared, Object::maps)
     }
 
-    fn compose(&self, front: &Spec) -> Result<Spec, compose::Error> {
+    fn compose(&self, front: &Spec, spec: &Spec) -> Result<Spec, compose::Error> {
         let go_on = VerdictSet::default();
         let first = Link { spec: front, program: abi::PROGRAM, go_on };
-        compose::chain(&[first, Link { spec: &self.spec, program: &self.program, go_on }])
+        compose::chain(&[first, Link { spec, program: &self.program, go_on }])
     }
 
     fn call(&self, front: &Spec, options: &LoadOptions) -> Result<Object> {

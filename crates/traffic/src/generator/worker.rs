@@ -165,7 +165,7 @@ fn explain(error: Error, run: &Run) -> Error {
     }
     let name = &run.plan.interface.name;
     let reason = match run.plan.config.action {
-        Action::Transmit => InterfaceReason::LiveFrames,
+        Action::Transmit | Action::Complete(_) => InterfaceReason::LiveFrames,
         Action::Inject | Action::Program { .. } => {
             InterfaceReason::Inject { interface: name.clone() }
         }

@@ -368,6 +368,36 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("lab up", &[("Create two connected hosts", "lab up two-hosts")]),
+    (
+        "scan run",
+        &[
+            (
+                "Find the SSH servers of a network",
+                "scan run 10.0.0.0/16 --port 22 --dev eth1 --rate 50kpps",
+            ),
+            ("Find the hosts that answer echo requests", "scan run 10.0.0.0/16 --dev eth1"),
+        ],
+    ),
+    (
+        "scan targets",
+        &[
+            (
+                "List the first ten targets of a scan",
+                "scan targets 10.0.0.0/8 --port 80,443 --count 10",
+            ),
+            (
+                "List one of eight parts of all low addresses of IPv6 networks",
+                "scan targets '2001:db8::/32 subnets /48 hosts ::1-::ff' --shard 3/8",
+            ),
+        ],
+    ),
+    (
+        "scan plan",
+        &[(
+            "Show how long a scan of a network takes without one part of it",
+            "scan plan 10.0.0.0/8 --exclude 10.7.0.0/16 --port 22 --rate 100kpps",
+        )],
+    ),
     ("lab list", &[("List labs", "lab list")]),
     ("lab down", &[("Remove a lab", "lab down two-hosts-1")]),
     ("lab run", &[("Run a command on a host of a new lab", "lab run two-hosts a -- ip addr")]),

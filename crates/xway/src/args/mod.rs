@@ -21,6 +21,7 @@ mod object;
 mod page;
 mod route;
 mod run;
+mod scan;
 mod scenario;
 mod sink;
 mod top;
@@ -58,6 +59,7 @@ pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use route::{Refusals, RouteAction, RouteStartArgs, RouteStopArgs, RouteTopArgs, RouteWhyArgs};
 pub use run::{RunArgs, RuntimeArg};
+pub use scan::{ProbeArg, ScanAction, ScanPlanArgs, ScanRunArgs, ScanTargetsArgs, TargetArgs};
 pub use scenario::ScenarioArgs;
 pub use sink::{MonitorArgs, SinkArgs, ViaArg};
 pub use top::TopArgs;
@@ -173,6 +175,9 @@ pub enum Command {
     Gen(Box<GenArgs>),
     /// Receive generated traffic and report loss, order, corruption and latency
     Sink(SinkArgs),
+    /// Plan scans of networks: each target once, in a keyed order
+    #[command(subcommand)]
+    Scan(ScanAction),
     /// Measure and list AF_XDP sockets, and show what an interface supports
     #[command(subcommand)]
     Xsk(XskAction),

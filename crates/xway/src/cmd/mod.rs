@@ -32,6 +32,7 @@ pub mod prog;
 mod rights;
 pub mod route;
 pub mod run;
+pub mod scan;
 mod scenario;
 pub mod shell;
 pub mod sink;

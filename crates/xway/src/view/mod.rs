@@ -34,6 +34,7 @@ pub mod prog;
 pub mod replay;
 pub mod route;
 pub mod run;
+mod scan;
 pub mod sink;
 pub mod state;
 pub mod status;

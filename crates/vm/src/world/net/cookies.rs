@@ -4,7 +4,7 @@
 //! minute, the rest hides which of four segment sizes was chosen. The hash is SipHash-2-4 with a
 //! key from the environment, so cookies repeat and differ from those of every kernel.
 
-use super::siphash::siphash;
+use packet::siphash;
 
 /// Creates and checks cookies.
 #[derive(Clone, Copy, Debug)]

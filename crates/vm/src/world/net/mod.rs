@@ -13,7 +13,6 @@ mod fib;
 mod flow;
 mod neighbours;
 mod policy;
-mod siphash;
 mod socket_image;
 mod sockets;
 mod source;
