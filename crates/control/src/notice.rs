@@ -131,9 +131,31 @@ impl Notice {
 }
 
 impl Notice {
-    /// The text of what gets in the way of translation.
-    fn of_translation(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The text of a notice about balancers and their backends; empty for others.
+    fn of_balancer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Unresolved(backend) => write!(
+                f,
+                "the next hop to backend {backend} does not answer; packets for it are dropped \
+                 until it does"
+            ),
+            Self::TakenOver { service, socket } => f.write_str(&taken_over(service, *socket)),
+            Self::NotSynchronized(wait) => write!(
+                f,
+                "no peer sent all of its state in {} s: connections that began before may move",
+                wait.as_secs_f64()
+            ),
+            Self::NotAnnounced(why) => write!(f, "warning: services are not announced: {why}"),
+            Self::NoMss { interface, mss, reason } => write!(
+                f,
+                "{interface}: the MSS of connections is not lowered ({reason}); set it for the \
+                 routes to clients instead: `ip route change default … advmss {mss}`"
+            ),
+            Self::NoSecondWay { sysctl } => write!(
+                f,
+                "segments without a socket are not sent to their other backend, because the \
+                 kernel does not forward: `sysctl -w net.{sysctl}=1`"
+            ),
             Self::SourceInUse { address, protocol, port } => write!(
                 f,
                 "{protocol} port {port} of {address} is used by a socket of this host: packets to \
@@ -166,29 +188,6 @@ impl fmt::Display for Notice {
                 write!(f, "detached {program} from {interface}")
             }
             Self::Loader(remark) => f.write_str(remark),
-            Self::Unresolved(backend) => write!(
-                f,
-                "the next hop to backend {backend} does not answer; packets for it are dropped \
-                 until it does"
-            ),
-            Self::SourceInUse { .. } | Self::NotForwarded { .. } => self.of_translation(f),
-            Self::TakenOver { service, socket } => f.write_str(&taken_over(service, *socket)),
-            Self::NotSynchronized(wait) => write!(
-                f,
-                "no peer sent all of its state in {} s: connections that began before may move",
-                wait.as_secs_f64()
-            ),
-            Self::NotAnnounced(why) => write!(f, "warning: services are not announced: {why}"),
-            Self::NoMss { interface, mss, reason } => write!(
-                f,
-                "{interface}: the MSS of connections is not lowered ({reason}); set it for the \
-                 routes to clients instead: `ip route change default … advmss {mss}`"
-            ),
-            Self::NoSecondWay { sysctl } => write!(
-                f,
-                "segments without a socket are not sent to their other backend, because the \
-                 kernel does not forward: `sysctl -w net.{sysctl}=1`"
-            ),
             Self::InterfaceDown(name) => {
                 write!(f, "{name} is down, so no packet arrives; `ip link set {name} up`")
             }
@@ -221,6 +220,14 @@ impl fmt::Display for Notice {
                 "{interface}: the change to `{program}` was not confirmed in time: what ran before \
                  runs again"
             ),
+            Self::Unresolved(_)
+            | Self::TakenOver { .. }
+            | Self::NotSynchronized(_)
+            | Self::NotAnnounced(_)
+            | Self::NoMss { .. }
+            | Self::NoSecondWay { .. }
+            | Self::SourceInUse { .. }
+            | Self::NotForwarded { .. } => self.of_balancer(f),
         }
     }
 }

@@ -181,7 +181,7 @@ pub fn run(options: &Options, progress: impl Fn(usize)) -> Report {
         clients.renew(options.connections / RENEWED);
         backends.change();
         let start = Instant::now();
-        let text = backends.text(&net);
+        let text = backends.text(net);
         for balancer in net.balancers.iter().filter(|one| one.is_alive()) {
             // Some changes meet a kill; whatever it left, the next one completes it.
             if backends.rng.one_in(KILLS) {

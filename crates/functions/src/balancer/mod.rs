@@ -17,6 +17,7 @@ mod nat;
 mod object;
 mod outer;
 mod own;
+mod ports;
 pub mod quic;
 mod service;
 pub mod sync;
@@ -25,8 +26,8 @@ mod tunnel;
 
 pub use abi::Reason;
 pub use config::{
-    Announce, Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Ports,
-    Protocol, Service, State, Sync, Tunnel,
+    Announce, Backend, Config, ConfigError, Datagrams, Delivery, FlowKey, Nat, Network, Protocol,
+    Service, State, Sync, Tunnel,
 };
 pub use explain::{Constants, DecidedBy, Explanation, Query, Reading, explain};
 pub use flow::Flow;
@@ -38,6 +39,7 @@ pub use memory::Remembered;
 pub use nat::{NAT_ENTRIES, NAT_GROUPS, nat_flows};
 pub use outer::wrap;
 pub use own::{Ingress, set_own, set_vlans};
+pub use ports::Ports;
 pub use quic::{Key, QuicConfig, QuicError, ServerId, ServerIds};
 pub use translation::{NatMaps, Translation, TranslationState};
 

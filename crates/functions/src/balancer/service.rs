@@ -6,7 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use packet::IpProtocol;
 
 use super::abi;
-use super::config::{Config, ConfigError, Datagrams, Delivery, FlowKey, Ports, Protocol, Service};
+use super::config::{Config, ConfigError, Datagrams, Delivery, FlowKey, Protocol, Service};
+use super::ports::Ports;
 
 /// Patterns of a family: `BALANCER_PATTERNS`.
 const MOST: usize = 16;

@@ -44,6 +44,7 @@ impl PlanReport {
 /// A target as a line of a list.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TargetLine {
+    /// The address.
     pub ip: IpAddr,
     /// `null` for scans without ports.
     pub port: Option<u16>,
@@ -97,8 +98,11 @@ pub struct ScanReport {
     pub not_sent: u64,
     /// Genuine answers, one of each target.
     pub answers: u64,
+    /// Answers of open ports, and of hosts that answered UDP or echo requests.
     pub open: u64,
+    /// Answers of closed ports.
     pub closed: u64,
+    /// ICMP errors about probes.
     pub unreachable: u64,
     /// Packets in the form of an answer, but without the cookie.
     #[serde(rename = "false")]
@@ -107,6 +111,7 @@ pub struct ScanReport {
     pub doubled: u64,
     /// Answers that were lost on this host, because they were not read in time.
     pub lost_here: u64,
+    /// Time from the start to the end, with the wait for answers.
     pub seconds: f64,
 }
 

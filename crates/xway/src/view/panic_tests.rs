@@ -82,6 +82,8 @@ fn assert_restored(test: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let name = format!("view::panic_tests::{test}");
     command.args(["--exact", &name, "--ignored", "--nocapture"]).env("TERM", "xterm");
+    // A backtrace is longer than the terminal.
+    command.env("RUST_BACKTRACE", "0");
     command.stdin(stream()).stdout(stream()).stderr(stream());
     let mut child = command.spawn().unwrap();
     drop((command, pty.slave));

@@ -157,13 +157,11 @@ fn fill(site: &Site, config: &Config, object: &Object) -> Result<()> {
     Ok(site.near.run(|| object.map(TX)?.update(&port, &port, Expect::Any))??)
 }
 
-/// Begins a flow; returns a packet of its backend, and the maps with the flow.
-fn begun(
-    site: &Site,
-    config: &Config,
-    spec: &Spec,
-    frame: &[u8],
-) -> Result<(Vec<u8>, Vec<(String, Map)>)> {
+/// A packet of a backend, and the maps with the flow that it belongs to.
+type Begun = (Vec<u8>, Vec<(String, Map)>);
+
+/// Begins a flow.
+fn begun(site: &Site, config: &Config, spec: &Spec, frame: &[u8]) -> Result<Begun> {
     let programs = Some(vec![balancer::PROGRAM.to_owned()]);
     let object = Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() })?;
     fill(site, config, &object)?;

@@ -421,7 +421,7 @@ mod tests {
             ("rc", Ok("reverse-continue")),
             ("reverse-s", Err("ambiguous: reverse-step, reverse-stepi")),
             ("disas", Ok("disassemble")),
-            ("dis", Err("ambiguous: display, disable, disassemble")),
+            ("dis", Err("ambiguous: disable, display, disassemble")),
             ("en", Ok("enable")),
             ("step", Ok("step")),
             ("wat", Ok("watch")),

@@ -145,7 +145,7 @@ fn gateway(netlink: &mut Netlink, link: &Link, plan: &Plan, stop: &Stop) -> Resu
     if hop == Some(target) && plan.space().len() > 1 {
         bail!(
             "{target} is on the link of {}, and each of its hosts has an address of its own: \
-             scan networks that a gateway leads to, or give the address of a next hop by --next-hop",
+             scan networks that a gateway leads to, or name a next hop by --next-hop",
             link.name
         );
     }
