@@ -171,8 +171,7 @@ fn the_way_to_a_sender_is_remembered_until_the_generation_changes() {
     let config = Config { icmp_errors: IcmpErrors::UNLIMITED, ..Config::default() };
     let mut router = router(&config, NOTHING);
     let [new, other] = [[2, 0, 0, 0, 0, 0x44], [2, 0, 0, 0, 0, 0x55]];
-    for (round, (to, own)) in (1..).zip([(TO[0], "10.0.1.2"), (TO[1], "fd00:0:0:1::2")].into_iter())
-    {
+    for (round, (to, own)) in (1..).zip([(TO[0], "10.0.1.2"), (TO[1], "fd00:0:0:1::2")]) {
         let packet = from_a(to, 7).ttl(1).udp(b"x").unwrap();
         let receiver = |router: &mut Forward| {
             let found = router.judge(Port::Eth0, &packet);

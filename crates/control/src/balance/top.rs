@@ -140,6 +140,7 @@ mod tests {
             port: "80".to_owned(),
             check: None,
             fails_open: false,
+            announced: None,
             backends,
         };
         let [one, two, three] = packets;

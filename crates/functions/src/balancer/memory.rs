@@ -130,7 +130,7 @@ pub(super) const TIME: u64 = 0x3fff;
 /// `BALANCER_TIME_SHIFT`.
 const TIME_SHIFT: u32 = 31;
 /// `BALANCER_NOTE_BITS`.
-const NOTE_BITS: u32 = 8;
+pub(super) const NOTE_BITS: u32 = 8;
 /// `BALANCER_NOTE`, `BALANCER_FLOW` and `BALANCER_YOUNG`.
 pub(super) const NOTE: u8 = 0;
 pub(super) const FLOW: u8 = 1;

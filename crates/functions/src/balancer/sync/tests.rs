@@ -4,12 +4,13 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 
+use super::super::memory;
 use super::wire::*;
 use super::*;
 
 const NOW: u64 = 5000 * UNIT;
 /// Between two ages of a flow.
-const UNIT: u64 = 1 << NOTE_BITS;
+const UNIT: u64 = 1 << memory::NOTE_BITS;
 
 fn key(secret: &str) -> Key {
     Key::new(secret.as_bytes()).unwrap()
