@@ -5,7 +5,7 @@
 //! [`generator`] runs programs made from templates on the processors of its configuration, at a
 //! [`rate`]. A [`sink`] counts what arrives, packet by packet, by the [`Stamp`] at the end of each
 //! frame. [`replay`] sends captures, [`tcp`] real connections, and [`ndr`] searches for the highest
-//! rate that a device under test forwards without loss.
+//! rate that a device under test forwards without loss. A [`scan`] probes each target once.
 //!
 //! Invariants: frames are sent only through the interface that the caller names, and every load is
 //! bounded by a count or a duration. Threads are started only by an explicit `start`, and end with

@@ -6,11 +6,9 @@ use std::net::IpAddr;
 use functions::balancer::abi::Kind;
 use functions::balancer::{self, Backend, Config, Datagrams, Remembered, State};
 use lab::frame::{Flow, TcpFlags};
-use lab::until;
 use spec::{Expect, Map as _};
 use sys::thread::monotonic_ns;
 use xway_tests::bpf::balancer::{Balanced, Balancer};
-use xway_tests::stage::PATIENCE;
 use xway_tests::stories;
 
 use super::delivery::client;
@@ -31,8 +29,6 @@ stories! {
 const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
 const ACK: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false };
 const SERVICE: &str = "192.0.2.7";
-/// Units of the clock of notes are of this number of bits of nanoseconds.
-const NOTE_SHIFT: u32 = 23;
 /// Flows that are compared.
 const FLOWS: std::ops::Range<u16> = 1000..1200;
 
@@ -191,10 +187,7 @@ fn the_oldest_note_is_replaced_first<R: Balanced>() {
     let mut begin = |ports: std::ops::Range<u16>| {
         for port in ports {
             number(&mut balancer, &syn(port, 77));
-            // The kernel's coarse clock is up to a tick late.
-            let next = (monotonic_ns() >> NOTE_SHIFT) + 2;
-            let is_later = || Ok((monotonic_ns() >> NOTE_SHIFT >= next).then_some(()));
-            until("the clock of notes", PATIENCE, is_later).unwrap();
+            age(&balancer);
         }
     };
     begin(2000..2008);

@@ -116,7 +116,7 @@ fn flows_are_explained() {
     let found = stage.json(&["balance", "why", &flow]);
     let expected = json!({
         "interface": "eth0", "flow": flow, "service": "web", "slot": found["slot"],
-        "backend": own, "by": "drain", "new": other,
+        "backend": own, "by": "drain", "new": other, "translation": null,
     });
     assert_eq!(found, expected);
     stage.run(&["balance", "settle", "eth0"]).ended(0);

@@ -258,7 +258,8 @@ fn what_others_attached_is_detached_by_force_only() {
     assert!(text.contains(&numbered) && text.contains("--force"), "{text}");
     assert_eq!(stage.attached(), [("native", program.id())]);
     let said = stage.json(&["detach", "eth0", "--force"]);
-    assert_eq!(said, serde_json::json!({"interface": "eth0", "programs": ["drop_udp"]}));
+    let want = serde_json::json!({"interface": "eth0", "programs": ["drop_udp"], "also": []});
+    assert_eq!(said, want);
     assert!(stage.attached().is_empty());
     drop(link);
 

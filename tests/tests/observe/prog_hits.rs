@@ -139,7 +139,7 @@ fn programs_that_a_member_calls_itself_are_counted() {
         interrupt(&child);
         let report = Answer::of(child.wait_with_output().unwrap()).json(0);
         let members = report["members"].as_array().unwrap().iter();
-        let programs = members.map(|one| one["program"].as_str().unwrap().to_owned());
+        let programs = members.map(|one| one["name"].as_str().unwrap().to_owned());
         let runs: Vec<_> =
             programs.zip(first(&report)).map(|(name, (_, runs))| (name, runs)).collect();
         let expected = [("locals_first", 3), ("locals_last", 3)];

@@ -29,10 +29,9 @@ impl View for AnswerLine {
 impl View for ScanReport {
     fn text(&self, _paint: Paint) -> String {
         let Self { targets, sent, not_sent, answers, open, closed, unreachable, .. } = self;
-        let Self { forged, doubled, lost_here, seconds, .. } = self;
-        let rate = human(*sent as f64 / seconds.max(f64::MIN_POSITIVE), "pps");
+        let Self { forged, doubled, lost_here, .. } = self;
         [
-            format!("probes    {sent} of {targets} sent, {not_sent} not, {rate}"),
+            format!("probes    {sent} of {targets} sent, {not_sent} not"),
             format!("answers   {answers}: {open} open, {closed} closed, {unreachable} unreachable"),
             format!("others    {forged} false, {doubled} doubled, {lost_here} lost on this host"),
         ]
