@@ -121,7 +121,7 @@ fn daemons(seed: u64, flaps: &str) -> Part {
 /// Connections through two balancers, of which one dies, while backends change.
 fn connections(seed: u64, changes: &str) -> Part {
     let delivery = if seed.is_multiple_of(2) { "mac" } else { "geneve" };
-    let flags = format!("--connections 5000 --flood 200000 --deaths 2 --delivery {delivery}");
+    let flags = format!("--connections 5000 --flood 200000 --delivery {delivery}");
     let words = format!("cargo xtask balance-lab --seed {seed} --changes {changes} {flags}");
     Part { name: "connections", words: split(&words), environment: Vec::new(), limit: 2 * 3600 }
 }

@@ -9,7 +9,7 @@ use super::{Cookies, Order, Plan, Probe, Space};
 use crate::error::Result;
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/scan.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/scan.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_scan";
 /// Name of the global variable with the number of the thread.

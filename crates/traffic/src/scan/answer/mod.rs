@@ -21,7 +21,7 @@ use crate::error::Result;
 pub use abi::{Reason, State};
 
 /// The compiled program.
-pub const OBJECT: &[u8] = include_bytes!("../../../../../bpf/prebuilt/answer.o");
+pub static OBJECT: &[u8] = include_bytes!("../../../../../bpf/prebuilt/answer.o");
 /// Name of the program in the object.
 pub const PROGRAM: &str = "xway_answer";
 /// Name of the ring buffer of records.
