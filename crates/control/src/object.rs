@@ -260,9 +260,9 @@ fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Vec<String> {
     programs.into_iter().map(|program| program.name.clone()).collect()
 }
 
-/// The built-in objects.
-static BUILTIN: &[(&str, &[u8])] =
-    &[("drop", functions::drop::OBJECT), ("forward", functions::route::OBJECT)];
+/// The built-in objects, by reference: the value of another crate's static would be a copy.
+static BUILTIN: &[(&str, &&[u8])] =
+    &[("drop", &functions::drop::OBJECT), ("forward", &functions::route::OBJECT)];
 
 #[cfg(test)]
 mod tests {
