@@ -79,54 +79,59 @@ xway_inline __u32 answer_verdict(enum xway_reason reason, int is_reset)
 	return is_reset ? XDP_TX : XDP_DROP;
 }
 
-xway_inline int answer_packet4(struct xdp_md *ctx, struct xway_cursor *cur, struct ethhdr *eth)
+/* Handles what follows an IP header to the source of the probes. */
+xway_inline int answer_receive(struct xdp_md *ctx, struct xway_cursor *cur,
+			       const struct ethhdr *eth, const void *ip, int protocol,
+			       struct answer *answer, int is_ipv6)
 {
 	__u64 bytes = xway_frame_bytes(ctx, 0);
 	struct tcphdr *tcp = NULL;
-	struct answer answer = {};
 	enum xway_reason reason;
-	int protocol, is_open;
-	struct iphdr *ip;
+	int is_reset;
 
-	protocol = xway_parse_ipv4(cur, &ip);
-	if (protocol >= 0 && !answer_is_source(&ip->daddr, 0))
-		return xway_done_bytes(bytes, XDP_PASS, XWAY_OTHER);
-	if (protocol >= 0) {
-		answer_copy(&answer.from, &ip->saddr, 0);
-		answer.target = answer.from;
-		answer.ttl = ip->ttl;
-	}
-	reason = answer_judge(cur, protocol, &answer, &tcp, 0);
-	is_open = reason == XWAY_OPEN && tcp && answer_expected.resets;
-	reason = answer_take(&answer, reason);
+	answer->target = answer->from;
+	reason = answer_judge(cur, protocol, answer, &tcp, is_ipv6);
+	is_reset = reason == XWAY_OPEN && tcp && answer_expected.resets;
+	reason = answer_take(answer, reason);
 	/* Without a reset, the target repeats an answer that was lost here. */
-	is_open = is_open && reason != XWAY_RING_FULL && reset_send4(ctx, eth, ip, tcp);
-	return xway_done_bytes(bytes, answer_verdict(reason, is_open), reason);
+	if (is_reset && reason != XWAY_RING_FULL)
+		is_reset = is_ipv6 ? reset_send6(ctx, eth, ip, tcp) :
+				     reset_send4(ctx, eth, ip, tcp);
+	else
+		is_reset = 0;
+	return xway_done_bytes(bytes, answer_verdict(reason, is_reset), reason);
 }
 
-xway_inline int answer_packet6(struct xdp_md *ctx, struct xway_cursor *cur, struct ethhdr *eth)
+xway_inline int answer_packet4(struct xdp_md *ctx, struct xway_cursor *cur,
+			       const struct ethhdr *eth)
 {
-	__u64 bytes = xway_frame_bytes(ctx, 0);
-	struct tcphdr *tcp = NULL;
 	struct answer answer = {};
-	enum xway_reason reason;
-	int protocol, is_open;
-	struct ipv6hdr *ip;
+	struct iphdr *ip;
+	int protocol = xway_parse_ipv4(cur, &ip);
 
-	protocol = xway_parse_ipv6(cur, &ip);
-	if (protocol >= 0 && !answer_is_source(ip->daddr.s6_addr32, 1))
-		return xway_done_bytes(bytes, XDP_PASS, XWAY_OTHER);
-	if (protocol >= 0) {
-		answer_copy(&answer.from, ip->saddr.s6_addr32, 1);
-		answer.target = answer.from;
-		answer.ttl = ip->hop_limit;
-	}
-	reason = answer_judge(cur, protocol, &answer, &tcp, 1);
-	is_open = reason == XWAY_OPEN && tcp && answer_expected.resets;
-	reason = answer_take(&answer, reason);
-	/* Without a reset, the target repeats an answer that was lost here. */
-	is_open = is_open && reason != XWAY_RING_FULL && reset_send6(ctx, eth, ip, tcp);
-	return xway_done_bytes(bytes, answer_verdict(reason, is_open), reason);
+	if (protocol < 0)
+		return xway_done(ctx, 0, XDP_PASS, cur->fault);
+	if (!answer_is_source(&ip->daddr, 0))
+		return xway_done(ctx, 0, XDP_PASS, XWAY_OTHER);
+	answer_copy(&answer.from, &ip->saddr, 0);
+	answer.ttl = ip->ttl;
+	return answer_receive(ctx, cur, eth, ip, protocol, &answer, 0);
+}
+
+xway_inline int answer_packet6(struct xdp_md *ctx, struct xway_cursor *cur,
+			       const struct ethhdr *eth)
+{
+	struct answer answer = {};
+	struct ipv6hdr *ip;
+	int protocol = xway_parse_ipv6(cur, &ip);
+
+	if (protocol < 0)
+		return xway_done(ctx, 0, XDP_PASS, cur->fault);
+	if (!answer_is_source(ip->daddr.s6_addr32, 1))
+		return xway_done(ctx, 0, XDP_PASS, XWAY_OTHER);
+	answer_copy(&answer.from, ip->saddr.s6_addr32, 1);
+	answer.ttl = ip->hop_limit;
+	return answer_receive(ctx, cur, eth, ip, protocol, &answer, 1);
 }
 
 SEC("xdp")

@@ -213,8 +213,6 @@ xway_inline enum xway_reason answer_judge_icmp(struct xway_cursor *cur, struct a
 xway_inline enum xway_reason answer_judge(struct xway_cursor *cur, int protocol,
 					  struct answer *answer, struct tcphdr **tcp, int is_ipv6)
 {
-	if (protocol < 0)
-		return cur->fault;
 	if (xway_is_fragment(cur))
 		return XWAY_OTHER;
 	if (protocol == (is_ipv6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP))

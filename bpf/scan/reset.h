@@ -57,18 +57,24 @@ xway_inline struct tcphdr reset_turn_tcp(const struct tcphdr *from)
 	};
 }
 
-xway_inline int reset_resize(struct xdp_md *ctx, __u32 size)
+/* Makes the frame these bytes, a constant number; 0 if it cannot be resized. */
+xway_inline int reset_replace(struct xdp_md *ctx, const void *frame, __u32 size)
 {
 	__s64 length = xway_data_end(ctx) - xway_data(ctx);
 
-	return bpf_xdp_adjust_tail(ctx, (__s64)size - length);
+	if (bpf_xdp_adjust_tail(ctx, (__s64)size - length))
+		return 0;
+	if (xway_data(ctx) + size > xway_data_end(ctx))
+		return 0;
+	__builtin_memcpy(xway_data(ctx), frame, size);
+	return 1;
 }
 
 /* These return 0 if the frame cannot be resized. */
 xway_inline int reset_send4(struct xdp_md *ctx, const struct ethhdr *eth, const struct iphdr *ip,
 			    const struct tcphdr *tcp)
 {
-	struct reset4 reset = {}, *frame;
+	struct reset4 reset = {};
 	__u64 sum;
 
 	reset_turn_eth(&reset.eth, eth);
@@ -87,19 +93,13 @@ xway_inline int reset_send4(struct xdp_md *ctx, const struct ethhdr *eth, const 
 	sum = reset_sum(&reset.tcp, sizeof(reset.tcp)) + reset.ip.saddr + (__u64)reset.ip.daddr;
 	sum += xway_sum_pseudo(IPPROTO_TCP, sizeof(struct tcphdr));
 	reset.tcp.check = ~xway_csum_fold(sum);
-	if (reset_resize(ctx, sizeof(reset)))
-		return 0;
-	frame = xway_data(ctx);
-	if ((void *)(frame + 1) > xway_data_end(ctx))
-		return 0;
-	*frame = reset;
-	return 1;
+	return reset_replace(ctx, &reset, sizeof(reset));
 }
 
 xway_inline int reset_send6(struct xdp_md *ctx, const struct ethhdr *eth, const struct ipv6hdr *ip,
 			    const struct tcphdr *tcp)
 {
-	struct reset6 reset = {}, *frame;
+	struct reset6 reset = {};
 	__u64 sum;
 
 	reset_turn_eth(&reset.eth, eth);
@@ -116,13 +116,7 @@ xway_inline int reset_send6(struct xdp_md *ctx, const struct ethhdr *eth, const 
 	sum += reset_sum(&reset.ip.saddr, 2 * sizeof(reset.ip.saddr));
 	sum += xway_sum_pseudo(IPPROTO_TCP, sizeof(struct tcphdr));
 	reset.tcp.check = ~xway_csum_fold(sum);
-	if (reset_resize(ctx, sizeof(reset)))
-		return 0;
-	frame = xway_data(ctx);
-	if ((void *)(frame + 1) > xway_data_end(ctx))
-		return 0;
-	*frame = reset;
-	return 1;
+	return reset_replace(ctx, &reset, sizeof(reset));
 }
 
 #endif

@@ -56,6 +56,7 @@ mod error;
 pub mod generator;
 pub mod histogram;
 pub mod limits;
+mod maps;
 pub mod ndr;
 pub mod program;
 pub mod rate;

@@ -9,7 +9,8 @@ use spec::{Expect, Input, Map as _};
 use super::config::{Action, Load};
 use super::plan::Plan;
 use super::user_program::UserProgram;
-use crate::error::{ConfigError, Result};
+use crate::error::Result;
+use crate::maps;
 use crate::program::{self, Clock, Job, Made, ReplayJob, abi};
 use crate::rate::Pace;
 
@@ -99,12 +100,7 @@ impl Builder {
 
 impl Built {
     pub fn map(&self, name: &str) -> Result<&Map> {
-        let found = self.maps.iter().find(|map| map.name() == name);
-        found.ok_or_else(|| {
-            let known: Vec<&str> = self.maps.iter().map(Map::name).collect();
-            let (name, known) = (name.to_owned(), known.join(", "));
-            ConfigError::UnknownMap { name, known }.into()
-        })
+        maps::find(&self.maps, name)
     }
 }
 

@@ -33,7 +33,8 @@ pub use config::{Action, Completion, Config, Load, Rewrite};
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
 pub use summary::{Interval, StreamFrames, Summary};
 
-use crate::error::{ConfigError, Error, Result};
+use crate::error::{Error, Result};
+use crate::maps;
 use crate::rate::Profile;
 use plan::Plan;
 use run::Run;
@@ -125,12 +126,7 @@ impl Generator {
     /// # Errors
     /// [`ConfigError::UnknownMap`] with the names of existing maps.
     pub fn map(&self, name: &str) -> Result<&Map> {
-        let maps = self.run.user_maps();
-        maps.iter().find(|map| map.name() == name).ok_or_else(|| {
-            let known: Vec<&str> = maps.iter().map(Map::name).collect();
-            let (name, known) = (name.to_owned(), known.join(", "));
-            ConfigError::UnknownMap { name, known }.into()
-        })
+        maps::find(self.run.user_maps(), name)
     }
 
     /// Whether the run has ended.

@@ -34,9 +34,11 @@ impl Cookies {
         Self { begun }
     }
 
-    /// The state of the hash after the source address, from which programs continue.
-    pub const fn state(&self) -> [u64; 4] {
-        self.begun.state()
+    /// The state of the hash after the source address, from which programs continue: the global
+    /// [`BEGUN`], by family. That of the family that is not probed is not read.
+    pub(super) fn begun(&self) -> Vec<u8> {
+        let state = self.begun.state();
+        [state, state].as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     /// The cookie of a probe to `target`; its port is 0 where the protocol has none. The source
@@ -57,6 +59,9 @@ impl Cookies {
         }
     }
 }
+
+/// The global variable of both programs.
+pub(super) const BEGUN: &str = "scan_begun";
 
 impl Cookie {
     /// All bits.

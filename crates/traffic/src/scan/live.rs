@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use kernel::{Attach, Link, LoadOptions, Map, Mode, Object, Replace, RingBuffer};
 use packet::Mac;
-use spec::Map as _;
 use sys::net::Netlink;
 
 use super::answer::{self, Answer, Reason, Reception};
 use super::program::{self, Thread};
 use super::{Cookies, Key, Plan, Probe};
-use crate::error::{ConfigError, Error, Result};
+use crate::error::{Error, Result};
 use crate::generator::{Action, Completion, Config, Generator, Load, Snapshot};
+use crate::maps::{STATS, find, packets_and_bytes};
 use crate::rate::{Profile, Rate};
 use crate::stream::{Quick, QuickProtocol, Value};
 use crate::template::Template;
@@ -175,7 +175,8 @@ impl Scan {
         let sent = now.as_ref().unwrap_or(&self.sent);
         let mut arrived = BTreeMap::new();
         for reason in Reason::ALL {
-            arrived.insert(reason.label(), packets(find(&self.maps, STATS)?, reason)?);
+            let (packets, _) = packets_and_bytes(find(&self.maps, STATS)?, reason as u32)?;
+            arrived.insert(reason.label(), packets);
         }
         Ok(Counts { sent: sent.sent, not_sent: sent.not_sent, arrived })
     }
@@ -213,28 +214,8 @@ fn receive(
     Ok((object.into_parts().1, link))
 }
 
-fn find<'a>(maps: &'a [Map], name: &str) -> Result<&'a Map> {
-    maps.iter().find(|map| map.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = maps.iter().map(Map::name).collect();
-        ConfigError::UnknownMap { name: name.to_owned(), known: known.join(", ") }.into()
-    })
-}
-
-/// Packets of a reason, over all verdicts and processors.
-fn packets(map: &Map, reason: Reason) -> Result<u64> {
-    let mut packets = 0;
-    for verdict in spec::Verdict::ALL {
-        let index = (reason as usize * spec::Verdict::ALL.len()) as u32 + verdict as u32;
-        let value = map.lookup(&index.to_le_bytes())?.unwrap_or_default();
-        let words = value.as_chunks::<8>().0.iter().step_by(2);
-        packets += words.map(|word| u64::from_le_bytes(*word)).sum::<u64>();
-    }
-    Ok(packets)
-}
-
 /// Bytes of the longest probe.
 const LONGEST_PROBE: usize = 1_500;
 /// Source ports of probes: dynamic ports (RFC 6335), which Linux does not use for its own
 /// connections by default above 60,999.
 const SOURCE_PORTS: std::ops::RangeInclusive<u16> = 61_000..=65_535;
-const STATS: &str = "xway_stats";

@@ -119,7 +119,7 @@ impl Shard {
     /// The only part.
     pub const ALL: Self = Self { number: 1, count: 1 };
 
-    /// Part `number` of `count`, from 1 on; `None` if there is no such part.
+    /// Part `number` of `count`, from 1 on; `None` for a number that is not from 1 to `count`.
     pub const fn new(number: u64, count: u64) -> Option<Self> {
         match number >= 1 && number <= count {
             true => Some(Self { number, count }),

@@ -5,6 +5,7 @@
 use spec::{Expect, Map, Spec};
 
 use super::abi;
+use super::cookie::BEGUN;
 use super::{Cookies, Order, Plan, Probe, Space};
 use crate::error::Result;
 
@@ -22,12 +23,10 @@ pub const THREAD: &str = "scan_thread";
 /// The object is not that of this build.
 pub fn prepare(plan: &Plan, probe: &Probe, cookies: &Cookies, thread: Thread) -> Result<Spec> {
     let mut spec = Spec::parse("scan", OBJECT)?;
-    let begun: Vec<u8> = cookies.state().iter().flat_map(|word| word.to_le_bytes()).collect();
     spec.set_global("scan_order", &order(plan.order()).to_bytes())?;
     spec.set_global("scan_space", &space(plan).to_bytes())?;
     spec.set_global("scan_layout", &probe.layout().to_bytes())?;
-    // The state of the family that is not probed is not read.
-    spec.set_global("scan_begun", &[&begun[..], &begun].concat())?;
+    spec.set_global(BEGUN, &cookies.begun())?;
     spec.set_global(THREAD, &thread.number.to_le_bytes())?;
     spec.set_global("scan_ifindex", &thread.ifindex.to_le_bytes())?;
     let space = plan.space();

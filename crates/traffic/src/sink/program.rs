@@ -14,6 +14,7 @@ use super::config::{Clocks, FrameAction, SinkConfig};
 use super::report::SinkReport;
 use crate::error::Result;
 use crate::histogram::{BUCKETS, Histogram};
+use crate::maps::{STATS, packets_and_bytes};
 use crate::stamp::Expect;
 
 /// The compiled program.
@@ -183,16 +184,7 @@ impl<'a, M: Map> Maps<'a, M> {
 
     /// Packets and bytes of a reason, over all verdicts and processors.
     fn reason(&self, reason: Reason) -> Result<(u64, u64), M::Error> {
-        let (mut packets, mut bytes) = (0, 0);
-        for verdict in Verdict::ALL {
-            let index = (reason as usize * Verdict::ALL.len()) as u32 + verdict as u32;
-            let value = self.stats.lookup(&index.to_le_bytes())?.unwrap_or_default();
-            for pair in value.as_chunks::<8>().0.chunks_exact(2) {
-                packets += u64::from_le_bytes(pair[0]);
-                bytes += u64::from_le_bytes(pair[1]);
-            }
-        }
-        Ok((packets, bytes))
+        packets_and_bytes(self.stats, reason as u32)
     }
 }
 
@@ -223,4 +215,3 @@ const WINDOWS: &str = "sink_windows";
 const COUNTS: &str = "sink_counts";
 const STREAMS: &str = "sink_streams";
 const TIMES: &str = "sink_times";
-const STATS: &str = "xway_stats";

@@ -17,8 +17,8 @@ pub struct HealthEvent {
     /// `up`, `down`, `fail-open`, `fail-closed`, `announced`, `withdrawn`, `not-checked` or
     /// `not-applied`.
     pub event: HealthEventKind,
-    /// Why, as a sentence; the network and table of `announced` and `withdrawn`; empty where there
-    /// is no reason.
+    /// Why, as a sentence; the network and table of `announced` and `withdrawn`; or
+    /// empty.
     pub reason: String,
 }
 

@@ -14,6 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use spec::Spec;
 
+use super::cookie::BEGUN;
 use super::target::{address, number};
 use super::{Cookies, Error, Probe};
 use crate::error::Result;
@@ -71,7 +72,6 @@ pub fn prepare(probe: &Probe, cookies: &Cookies, reception: &Reception) -> Resul
         return Err(Error::SeenBytes { bytes: reception.seen_bytes }.into());
     }
     let mut spec = Spec::parse("scan", OBJECT)?;
-    let begun: Vec<u8> = cookies.state().iter().flat_map(|word| word.to_le_bytes()).collect();
     let ports = probe.ports();
     let expected = abi::Expected {
         source: number(probe.source()).to_be_bytes(),
@@ -84,8 +84,7 @@ pub fn prepare(probe: &Probe, cookies: &Cookies, reception: &Reception) -> Resul
         ..abi::Expected::default()
     };
     spec.set_global("answer_expected", &expected.to_bytes())?;
-    // The state of the family that is not probed is not read.
-    spec.set_global("scan_begun", &[&begun[..], &begun].concat())?;
+    spec.set_global(BEGUN, &cookies.begun())?;
     for (name, entries) in [(SEEN, lines as u32), (RECORDS, reception.ring_bytes)] {
         if let Some(map) = spec.maps.iter_mut().find(|map| map.name == name) {
             map.max_entries = entries;

@@ -87,15 +87,7 @@ impl<'a> Surroundings<'a> {
         if self.inward {
             bail!("frames that seem to be received need a source address: give one by --src");
         }
-        let family = |address: &&Address| address.ip.is_ipv6() == v6;
-        let mine = self.addresses.iter().filter(|one| one.ifindex == self.link.ifindex);
-        // Link-local ones only where there is no other.
-        let found = mine.filter(family).min_by_key(|one| is_link_local(one.ip));
-        let found = found.with_context(|| {
-            let version = if v6 { 6 } else { 4 };
-            format!("{} has no IPv{version} address: give a source by --src", self.link.name)
-        })?;
-        Ok(Value::from(found.ip.to_string().as_str()))
+        Ok(Value::from(own(&self.link, &self.addresses, v6)?.to_string().as_str()))
     }
 
     fn hop(&mut self, stream: &Stream) -> Result<Mac> {
@@ -111,6 +103,16 @@ impl<'a> Surroundings<'a> {
         };
         hop::resolve(netlink, &self.link, first, self.stop)
     }
+}
+
+/// An address of an interface in this family; a link-local one only where there is no other.
+pub fn own(link: &Link, addresses: &[Address], v6: bool) -> Result<IpAddr> {
+    let mine = addresses.iter().filter(|one| one.ifindex == link.ifindex);
+    let of_family = mine.map(|one| one.ip).filter(|ip| ip.is_ipv6() == v6);
+    of_family.min_by_key(|ip| is_link_local(*ip)).with_context(|| {
+        let version = if v6 { 6 } else { 4 };
+        format!("{} has no IPv{version} address: give a source by --src", link.name)
+    })
 }
 
 /// The first address that a field takes; of a network, the first that a host may have.

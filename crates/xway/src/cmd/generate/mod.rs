@@ -4,7 +4,7 @@
 //! addresses (`address`, `hop`), are refused if they endanger the user's session (`guard`), and are
 //! sent with progress output (`run`).
 
-mod address;
+pub(in crate::cmd) mod address;
 mod capture;
 mod confine;
 pub(in crate::cmd) mod guard;

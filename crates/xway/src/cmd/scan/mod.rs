@@ -5,7 +5,6 @@
 mod run;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use control::text;
@@ -73,15 +72,11 @@ fn read(args: &TargetArgs, key: Key) -> Result<Plan> {
         targets.exclude(text)?;
     }
     for path in &args.targets {
-        targets.add_lines(&text(path)?).with_context(|| path.display().to_string())?;
+        targets.add_lines(&text::read(path)?).with_context(|| path.display().to_string())?;
     }
     for path in &args.blocklist {
-        targets.exclude_lines(&text(path)?).with_context(|| path.display().to_string())?;
+        targets.exclude_lines(&text::read(path)?).with_context(|| path.display().to_string())?;
     }
     let ports = args.port.clone().map(Vec::from).unwrap_or_default();
     Ok(Plan::new(targets.build()?, ports, key, args.pass - 1, args.shard)?)
-}
-
-fn text(path: &Path) -> Result<String> {
-    Ok(text::read(path)?)
 }

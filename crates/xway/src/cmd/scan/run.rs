@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -16,7 +15,7 @@ use traffic::scan::{
 use traffic::stream::QuickProtocol;
 
 use crate::args::{ProbeArg, ScanRunArgs};
-use crate::cmd::generate::{guard, hop};
+use crate::cmd::generate::{address, guard, hop};
 use crate::cmd::{Context, Exit};
 use crate::view::say;
 
@@ -109,10 +108,10 @@ fn probe(args: &ScanRunArgs, plan: &Plan, stop: &Stop) -> Result<Probe> {
     };
     let mut netlink = Netlink::open()?;
     let link = netlink.link(&args.dev)?;
-    let target = plan.target(0).ip();
+    let target = plan.space().address(0);
     let source = match args.src {
         Some(source) => source,
-        None => own_address(&mut netlink, &link, target)?,
+        None => address::own(&link, &netlink.addresses()?, target.is_ipv6())?,
     };
     let next_hop = match args.next_hop {
         Some(mac) => mac,
@@ -122,24 +121,9 @@ fn probe(args: &ScanRunArgs, plan: &Plan, stop: &Stop) -> Result<Probe> {
     Ok(ProbeFrame { protocol, source, source_mac, next_hop }.probe()?)
 }
 
-/// An address of the interface, of the family of the targets; a link-local one last.
-fn own_address(netlink: &mut Netlink, link: &Link, target: IpAddr) -> Result<IpAddr> {
-    let addresses = netlink.addresses()?.into_iter().filter(|one| one.ifindex == link.ifindex);
-    let of_family = addresses.map(|one| one.ip).filter(|ip| ip.is_ipv6() == target.is_ipv6());
-    let is_link_local = |ip: &IpAddr| match ip {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
-    };
-    let found = of_family.min_by_key(is_link_local);
-    found.with_context(|| {
-        let version = if target.is_ipv6() { 6 } else { 4 };
-        format!("{} has no IPv{version} address: give a source by --src", link.name)
-    })
-}
-
 /// The address of the gateway, which all probes are sent to.
 fn gateway(netlink: &mut Netlink, link: &Link, plan: &Plan, stop: &Stop) -> Result<Mac> {
-    let target = plan.target(0).ip();
+    let target = plan.space().address(0);
     let routes = netlink.table_routes()?;
     let hop = TableRoute::next_hop(&routes, target, link.ifindex).map(|(_, hop)| hop);
     if hop == Some(target) && plan.space().len() > 1 {
